@@ -1,0 +1,1 @@
+//! Sockets, stamps, the poller and HTTP/1.1 framing.

@@ -1,0 +1,1 @@
+//! The binding: the only crate that knows of Python.

@@ -1,0 +1,1 @@
+//! Bytes and instants in, one record a request out.
