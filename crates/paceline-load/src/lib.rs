@@ -1,1 +1,21 @@
-//! The load generator.
+//! The load generator: sends planned requests, stamps what comes back at the socket read, and hands rows on.
+//!
+//! One epoll loop a thread, one dispatch loop for all arrival processes. Nothing is parsed before its read is
+//! stamped, and nothing waits for the reader of the rows.
+
+mod arrival;
+mod bodies;
+mod connection;
+mod dispatch;
+mod error;
+mod exchange;
+mod lag;
+mod progress;
+mod run;
+mod spec;
+mod worker;
+
+pub use error::LoadError;
+pub use progress::{LagSummary, Progress, RunState};
+pub use run::LoadRun;
+pub use spec::{Arrival, LoadSpec, Shape, Target};

@@ -1,1 +1,28 @@
-//! The binding: the only crate that knows of Python.
+//! The binding: `paceline._core`. Configuration crosses as one JSON document, data crosses as Arrow, and nothing
+//! crosses per request. The documentation of each function stands in `src/paceline/_core.pyi`.
+
+mod load;
+mod sim;
+
+use pyo3::prelude::*;
+
+/// `release`, or `debug`, on which nothing may be measured.
+#[pyfunction]
+fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) { "debug" } else { "release" }
+}
+
+/// CLOCK_MONOTONIC in ns.
+#[pyfunction]
+fn monotonic_ns() -> i64 {
+    paceline_io::clock::now_ns()
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(build_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
+    module.add_class::<load::LoadRun>()?;
+    module.add_class::<sim::Sim>()
+}

@@ -1,0 +1,198 @@
+//! A connection: from its first packet to the exchange that it carries.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use paceline_io::clock::{StampClock, now_ns};
+use paceline_io::stream::{Arrival, ReadEnd, Scratch, Stream};
+use rustls::ClientConfig;
+
+use crate::exchange::Exchange;
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Connecting { begun_ns: i64 },
+    Handshaking { connected_ns: i64 },
+    Ready,
+}
+
+/// TLS for a connection: settings, and the name that the certificate must have.
+#[derive(Debug, Clone)]
+pub(crate) struct Tls {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) host: String,
+}
+
+/// What an event has led to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Go on waiting.
+    Wait,
+    /// The connection has become ready, or is again: send the request now.
+    Ready,
+    /// The response is complete.
+    Done,
+    /// Not to be read on: broken framing, or the observer has had enough.
+    Broken,
+    /// The peer has closed, or the connection has failed.
+    Closed(Option<io::Error>),
+    /// It never came up.
+    Failed(io::Error),
+}
+
+/// Counters of a thread's reads.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ReadStats {
+    pub(crate) reads: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unstamped: u64,
+    pub(crate) token_events: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    phase: Phase,
+    pub(crate) exchange: Option<Exchange>,
+    connect_ns: Option<i64>,
+    tls_ns: Option<i64>,
+    used: bool,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr, kernel_stamps: bool) -> io::Result<Self> {
+        let begun_ns = now_ns();
+        let stream = Stream::connect(address, kernel_stamps)?;
+        let phase = Phase::Connecting { begun_ns };
+        Ok(Self { stream, phase, exchange: None, connect_ns: None, tls_ns: None, used: false })
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    /// Sends the request of its exchange. `request` is head and body in one.
+    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
+        let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
+        exchange.connection_reused = self.used;
+        exchange.connect_ns = self.connect_ns.filter(|_| !self.used);
+        exchange.tls_ns = self.tls_ns.filter(|_| !self.used);
+        self.used = true;
+        // A second try on a fresh connection still counts from the first byte of the first.
+        exchange.sent_ns = exchange.sent_ns.or_else(|| Some(now_ns()));
+        if self.stream.send(request)? {
+            exchange.written_ns = Some(now_ns());
+        }
+        Ok(())
+    }
+
+    /// The socket can take bytes, or a connect has ended.
+    pub(crate) fn writable(&mut self, tls: Option<&Tls>) -> Step {
+        if let Phase::Connecting { begun_ns } = self.phase {
+            match self.stream.take_error() {
+                Err(error) => return Step::Failed(error),
+                Ok(()) if !self.stream.is_connected() => return Step::Wait,
+                Ok(()) => {}
+            }
+            let connected_ns = now_ns();
+            self.connect_ns = Some(connected_ns - begun_ns);
+            let Some(tls) = tls else {
+                self.phase = Phase::Ready;
+                return Step::Ready;
+            };
+            if let Err(error) = self.stream.start_tls_client(tls.config.clone(), &tls.host) {
+                return Step::Failed(error);
+            }
+            self.phase = Phase::Handshaking { connected_ns };
+        }
+        if !self.stream.has_pending() {
+            return Step::Wait;
+        }
+        match self.stream.flush() {
+            Ok(true) => {
+                if self.is_ready()
+                    && let Some(exchange) = self.exchange.as_mut()
+                    && exchange.sent_ns.is_some()
+                    && exchange.written_ns.is_none()
+                {
+                    exchange.written_ns = Some(now_ns());
+                }
+                Step::Wait
+            }
+            Ok(false) => Step::Wait,
+            Err(error) => self.failed(error),
+        }
+    }
+
+    /// Bytes are there, or the end is.
+    pub(crate) fn readable(
+        &mut self,
+        scratch: &mut Scratch,
+        clock: &StampClock,
+        to_end: bool,
+        stats: &mut ReadStats,
+        on_read: &mut impl FnMut(Arrival),
+    ) -> Step {
+        if matches!(self.phase, Phase::Connecting { .. }) {
+            return Step::Wait;
+        }
+        let exchange = &mut self.exchange;
+        let events_before = exchange.as_ref().map_or(0, Exchange::token_events);
+        let mut clean = true;
+        let mut last_read = 0;
+        let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
+            if arrival.read != last_read {
+                last_read = arrival.read;
+                stats.reads += 1;
+                stats.unstamped += u64::from(!arrival.kernel);
+                on_read(arrival);
+            }
+            stats.bytes += bytes.len() as u64;
+            clean &= exchange.as_mut().is_some_and(|exchange| exchange.receive(bytes, arrival));
+        });
+        if let Some(exchange) = exchange {
+            stats.token_events += u64::from(exchange.token_events() - events_before);
+        }
+        self.after_read(end, clean)
+    }
+
+    fn after_read(&mut self, end: io::Result<ReadEnd>, clean: bool) -> Step {
+        let end = match end {
+            Ok(end) => end,
+            Err(error) => return self.failed(error),
+        };
+        if let Phase::Handshaking { connected_ns } = self.phase {
+            if end == ReadEnd::Eof {
+                return Step::Failed(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection during the TLS handshake",
+                ));
+            }
+            // The handshake's own answers have to leave.
+            if let Err(error) = self.stream.flush() {
+                return Step::Failed(error);
+            }
+            if self.stream.is_handshaking() {
+                return Step::Wait;
+            }
+            self.tls_ns = Some(now_ns() - connected_ns);
+            self.phase = Phase::Ready;
+            return Step::Ready;
+        }
+        match &self.exchange {
+            Some(exchange) if exchange.is_done() => Step::Done,
+            Some(exchange) if exchange.is_broken() => Step::Broken,
+            _ if end == ReadEnd::Eof => Step::Closed(None),
+            Some(_) => Step::Wait,
+            // TLS tickets are no bytes of the application; anything else on an idle connection is not ours.
+            None if clean => Step::Wait,
+            None => Step::Closed(None),
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> Step {
+        if self.is_ready() { Step::Closed(Some(error)) } else { Step::Failed(error) }
+    }
+}

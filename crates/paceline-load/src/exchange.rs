@@ -1,0 +1,136 @@
+//! One request in flight: what is known of it, and the row that it ends as.
+
+use paceline_io::http1::{Head, HttpError, Part, Reader};
+use paceline_io::stream::Arrival;
+use paceline_wire::{BodyEnd, RequestRecord, Stamp, StreamObserver};
+
+use crate::bodies::Body;
+
+/// A request from its start to its row.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) body: Body,
+    pub(crate) warmup: bool,
+    pub(crate) intended_ns: i64,
+    pub(crate) deadline_ns: i64,
+    pub(crate) sent_ns: Option<i64>,
+    pub(crate) written_ns: Option<i64>,
+    pub(crate) connect_ns: Option<i64>,
+    pub(crate) tls_ns: Option<i64>,
+    pub(crate) connection_reused: bool,
+    observer: StreamObserver,
+    reader: Reader,
+    last_arrival_ns: i64,
+    /// Anything has come back.
+    pub(crate) answered: bool,
+    framing_error: Option<HttpError>,
+}
+
+impl Exchange {
+    pub(crate) fn new(
+        body: Body,
+        warmup: bool,
+        intended_ns: i64,
+        deadline_ns: i64,
+        observer: StreamObserver,
+    ) -> Self {
+        Self {
+            body,
+            warmup,
+            intended_ns,
+            deadline_ns,
+            sent_ns: None,
+            written_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            connection_reused: false,
+            observer,
+            reader: Reader::responses(),
+            last_arrival_ns: intended_ns,
+            answered: false,
+            framing_error: None,
+        }
+    }
+
+    /// Takes bytes from one socket read. `false`: bytes are left over after the response's end.
+    pub(crate) fn receive(&mut self, bytes: &[u8], arrival: Arrival) -> bool {
+        self.answered = true;
+        self.last_arrival_ns = arrival.ns;
+        let stamp = Stamp { ns: arrival.ns, kernel: arrival.kernel, read: arrival.read };
+        let observer = &mut self.observer;
+        let fed = self.reader.feed(bytes, &mut |part| match part {
+            Part::Head(head) => observer.on_head(&wire_head(head), stamp),
+            Part::Body(bytes) => observer.on_body(bytes, stamp),
+            Part::End => {}
+        });
+        match fed {
+            Ok(used) => used == bytes.len(),
+            Err(error) => {
+                self.framing_error = Some(error);
+                false
+            }
+        }
+    }
+
+    pub(crate) fn token_events(&self) -> u32 {
+        self.observer.token_events()
+    }
+
+    /// The response is complete.
+    pub(crate) fn is_done(&self) -> bool {
+        self.reader.is_done()
+    }
+
+    /// There is no sense in reading on.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.framing_error.is_some() || self.observer.failed()
+    }
+
+    /// The connection may carry another request.
+    pub(crate) fn keeps_connection(&self) -> bool {
+        self.reader.is_done() && self.reader.keep_alive() && !self.is_broken()
+    }
+
+    /// The peer has closed: how the body ended thereby.
+    pub(crate) fn closed_by_peer(&mut self, error: Option<&std::io::Error>) -> BodyEnd {
+        let complete = error.is_none() && self.reader.finish(&mut |_| {});
+        if complete {
+            return BodyEnd::Complete;
+        }
+        let when = if self.answered { "before the response was complete" } else { "before any response" };
+        BodyEnd::Cut(match error {
+            Some(error) => format!("the connection broke {when}: {error}"),
+            None => format!("the server closed the connection {when}"),
+        })
+    }
+
+    /// The row. `end_ns` is the arrival of the last bytes, unless the end came without any.
+    pub(crate) fn finish(self, end: BodyEnd, now_ns: i64, segment: u32) -> RequestRecord {
+        let end = match self.framing_error {
+            Some(error) => BodyEnd::Malformed(error.to_string()),
+            None => end,
+        };
+        let end_ns = if matches!(end, BodyEnd::Complete) { self.last_arrival_ns } else { now_ns };
+        RequestRecord {
+            segment,
+            request_index: self.body.index,
+            warmup: self.warmup,
+            intended_ns: self.intended_ns,
+            sent_ns: self.sent_ns,
+            written_ns: self.written_ns,
+            connect_ns: self.connect_ns,
+            tls_ns: self.tls_ns,
+            connection_reused: self.connection_reused,
+            observation: self.observer.finish(end, end_ns),
+        }
+    }
+}
+
+fn wire_head(head: &Head) -> paceline_wire::Head<'_> {
+    paceline_wire::Head {
+        status: head.status,
+        content_type: head.header("content-type"),
+        retry_after: head.header("retry-after"),
+        request_id: head.header("x-request-id"),
+    }
+}

@@ -1,0 +1,468 @@
+//! A load thread: one epoll loop over its connections, fed by its dispatcher.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use paceline_io::clock::{StampClock, now_ns, thread_cpu_ns};
+use paceline_io::poller::{Poller, Ready, WAKE};
+use paceline_io::stream::Scratch;
+use paceline_wire::{BodyEnd, Limits, Protocol, RequestRecord, StreamObserver};
+
+use crate::bodies::{Body, Taken};
+use crate::connection::{Connection, ReadStats, Step, Tls};
+use crate::dispatch::{Dispatch, Due};
+use crate::exchange::Exchange;
+use crate::lag::Lags;
+use crate::run::{Command, Shared};
+use crate::spec::LoadSpec;
+
+/// How often a thread shows its counters and hands its rows on, and the longest that it sleeps.
+const PUBLISH_NS: i64 = 50_000_000;
+/// How soon a request that was due and had no body is tried again.
+const STARVED_RETRY_NS: i64 = 1_000_000;
+/// Rows that may wait for the poll before no more requests are sent: memory stays bounded when nobody polls.
+const MAX_WAITING_ROWS: usize = 200_000;
+/// How long a slot rests after a failed connect: an endpoint that is down is asked ten times a second and slot,
+/// not as fast as the machine can fail.
+const CONNECT_REST_NS: i64 = 100_000_000;
+/// The largest body that is kept of a response that is not a stream.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a thread shows of itself.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct WorkerStats {
+    pub(crate) in_flight: u64,
+    pub(crate) planned: u64,
+    pub(crate) dropped: u64,
+    pub(crate) started: u64,
+    pub(crate) finished: u64,
+    pub(crate) starved: u64,
+    pub(crate) reads: ReadStats,
+    pub(crate) outcomes: BTreeMap<&'static str, u64>,
+    pub(crate) cpu_ns: i64,
+    pub(crate) runqueue_wait_ns: i64,
+    pub(crate) schedule_lag: Lags,
+    pub(crate) read_lag: Lags,
+    pub(crate) sending: bool,
+    pub(crate) done: bool,
+}
+
+/// A place for a connection. The generation tells a late event from one of the place's present holder.
+#[derive(Debug, Default)]
+struct Place {
+    generation: u32,
+    connection: Option<Connection>,
+}
+
+pub(crate) struct Worker {
+    spec: Arc<LoadSpec>,
+    protocol: Protocol,
+    thread: usize,
+    shared: Arc<Shared>,
+    poller: Poller,
+    clock: StampClock,
+    scratch: Scratch,
+    dispatch: Dispatch,
+    tls: Option<Tls>,
+    head: Vec<u8>,
+    request: Vec<u8>,
+    places: Vec<Place>,
+    free: Vec<usize>,
+    idle: Vec<usize>,
+    /// Deadlines of the requests in flight; all have the same timeout, so the order of starting is theirs too.
+    deadlines: VecDeque<(i64, usize, u32)>,
+    records: Vec<RequestRecord>,
+    stats: WorkerStats,
+    next_address: usize,
+    origin_ns: i64,
+    published_ns: i64,
+    wait_before_ns: i64,
+    starving: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        thread: usize,
+        poller: Poller,
+        tls: Option<Tls>,
+        origin_ns: i64,
+    ) -> Result<Self, crate::LoadError> {
+        let spec = shared.spec.clone();
+        Ok(Self {
+            protocol: spec.protocol()?,
+            dispatch: Dispatch::new(&spec, thread, origin_ns, shared.claimed.clone()),
+            head: request_head(&spec),
+            wait_before_ns: runqueue_wait_ns(),
+            spec,
+            thread,
+            shared,
+            poller,
+            clock: StampClock::new(),
+            scratch: Scratch::new(),
+            tls,
+            request: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            idle: Vec::new(),
+            deadlines: VecDeque::new(),
+            records: Vec::new(),
+            stats: WorkerStats { sending: true, ..WorkerStats::default() },
+            next_address: thread,
+            origin_ns,
+            published_ns: origin_ns,
+            starving: false,
+        })
+    }
+
+    /// Runs until all has ended.
+    pub(crate) fn run(&mut self) -> io::Result<()> {
+        let mut ready: Vec<Ready> = Vec::new();
+        loop {
+            let now = self.clock.refresh();
+            self.obey();
+            let next = self.start_due(now);
+            self.expire(now);
+            if now - self.published_ns >= PUBLISH_NS {
+                self.publish(now);
+            }
+            if self.stats.in_flight == 0 && !self.stats.sending {
+                self.stats.done = true;
+                self.publish_all(now_ns());
+                return Ok(());
+            }
+            ready.clear();
+            self.poller.wait(Some(self.timeout_ns(next)), &mut ready)?;
+            self.clock.refresh();
+            for event in &ready {
+                if event.token != WAKE {
+                    self.handle(*event);
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        match self.shared.command() {
+            Command::Go => {}
+            Command::Stop => self.dispatch.end(),
+            Command::Cancel => {
+                self.dispatch.end();
+                self.cancel_all();
+            }
+        }
+    }
+
+    /// Begins all that is due; returns the instant of the next.
+    fn start_due(&mut self, now: i64) -> Option<i64> {
+        loop {
+            match self.dispatch.due(now) {
+                Due::Now { intended_ns, possible_ns } => {
+                    if self.shared.waiting_rows() > MAX_WAITING_ROWS {
+                        return Some(now + PUBLISH_NS);
+                    }
+                    match self.shared.bodies.take() {
+                        Taken::Body(body) => {
+                            self.starving = false;
+                            self.dispatch.sent();
+                            self.start(body, intended_ns, possible_ns);
+                        }
+                        Taken::Empty => {
+                            self.stats.starved += u64::from(!self.starving);
+                            self.starving = true;
+                            return Some(now + STARVED_RETRY_NS);
+                        }
+                        Taken::Closed => self.dispatch.end(),
+                    }
+                }
+                Due::At(at_ns) => return Some(at_ns),
+                Due::Slot => return None,
+                Due::Never => {
+                    self.stats.sending = false;
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, body: Body, intended_ns: i64, possible_ns: i64) {
+        let now = now_ns();
+        let nth = self.shared.started.fetch_add(1, Ordering::Relaxed);
+        let warmup = nth < self.spec.warmup_requests
+            || intended_ns < self.origin_ns.saturating_add(self.spec.warmup_ns);
+        self.stats.schedule_lag.record(now - possible_ns);
+        self.stats.started += 1;
+        self.stats.in_flight += 1;
+        let limits = Limits {
+            max_event_bytes: self.spec.max_event_bytes,
+            max_body_bytes: MAX_BODY_BYTES,
+            keep_text: self.spec.keep_text,
+        };
+        let observer = StreamObserver::new(self.protocol, self.spec.target.streaming, limits);
+        let deadline_ns = now.saturating_add(self.spec.timeout_ns);
+        self.assign(Exchange::new(body, warmup, intended_ns, deadline_ns, observer));
+    }
+
+    /// Gives an exchange a connection: an idle one, else a new one.
+    fn assign(&mut self, exchange: Exchange) {
+        if let Some(index) = self.idle.pop() {
+            self.carry(index, exchange);
+            return;
+        }
+        match self.open() {
+            Ok(index) => self.carry(index, exchange),
+            Err(error) => self.conclude(exchange, BodyEnd::ConnectError(error.to_string())),
+        }
+    }
+
+    fn carry(&mut self, index: usize, exchange: Exchange) {
+        self.deadlines.push_back((exchange.deadline_ns, index, self.places[index].generation));
+        if let Some(connection) = self.places[index].connection.as_mut() {
+            connection.exchange = Some(exchange);
+            if connection.is_ready() {
+                self.send(index);
+            }
+        }
+    }
+
+    fn open(&mut self) -> io::Result<usize> {
+        let address = self.address();
+        let connection = Connection::open(address, self.spec.kernel_stamps)?;
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            self.places.len() - 1
+        });
+        let token = (u64::from(self.places[index].generation) << 32) | index as u64;
+        if let Err(error) = self.poller.add(&connection.stream, token) {
+            self.free.push(index);
+            return Err(error);
+        }
+        self.places[index].connection = Some(connection);
+        Ok(index)
+    }
+
+    fn address(&mut self) -> SocketAddr {
+        let addresses = &self.spec.target.addresses;
+        let address = addresses[self.next_address % addresses.len()];
+        self.next_address = self.next_address.wrapping_add(1);
+        address
+    }
+
+    fn send(&mut self, index: usize) {
+        let Some(connection) = self.places[index].connection.as_mut() else { return };
+        let Some(exchange) = connection.exchange.as_ref() else { return };
+        let body = exchange.body.bytes();
+        self.request.clear();
+        self.request.extend_from_slice(&self.head);
+        self.request.extend_from_slice(body.len().to_string().as_bytes());
+        self.request.extend_from_slice(b"\r\n\r\n");
+        self.request.extend_from_slice(body);
+        if let Err(error) = connection.send(&self.request) {
+            self.closed(index, Some(&error));
+        }
+    }
+
+    fn handle(&mut self, event: Ready) {
+        let index = usize::try_from(event.token & 0xffff_ffff).unwrap_or(usize::MAX);
+        let generation = event.token >> 32;
+        let Some(place) = self.places.get_mut(index) else { return };
+        if u64::from(place.generation) != generation {
+            return;
+        }
+        if event.writable
+            && let Some(connection) = place.connection.as_mut()
+        {
+            let step = connection.writable(self.tls.as_ref());
+            self.step(index, step);
+        }
+        let place = &mut self.places[index];
+        if event.readable
+            && u64::from(place.generation) == generation
+            && let Some(connection) = place.connection.as_mut()
+        {
+            let lag = &mut self.stats.read_lag;
+            let step = connection.readable(
+                &mut self.scratch,
+                &self.clock,
+                event.hangup,
+                &mut self.stats.reads,
+                &mut |arrival| lag.record(arrival.lag_ns),
+            );
+            self.step(index, step);
+        }
+    }
+
+    fn step(&mut self, index: usize, step: Step) {
+        match step {
+            Step::Wait => {}
+            Step::Ready => self.send(index),
+            Step::Done => self.done(index),
+            Step::Broken => {
+                if let Some(exchange) = self.close(index) {
+                    self.conclude(exchange, BodyEnd::Complete);
+                }
+            }
+            Step::Closed(error) => self.closed(index, error.as_ref()),
+            Step::Failed(error) => {
+                if let Some(exchange) = self.close(index) {
+                    self.conclude(exchange, BodyEnd::ConnectError(error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, index: usize) {
+        let Some(connection) = self.places[index].connection.as_mut() else { return };
+        let Some(exchange) = connection.exchange.take() else { return };
+        if exchange.keeps_connection() && !self.spec.new_connections && !connection.stream.has_pending() {
+            // The deadline that is still queued for this place must not hit its next exchange.
+            self.idle.push(index);
+        } else {
+            self.close(index);
+        }
+        self.conclude(exchange, BodyEnd::Complete);
+    }
+
+    fn closed(&mut self, index: usize, error: Option<&io::Error>) {
+        let Some(mut exchange) = self.close(index) else { return };
+        // A server may close an idle connection at the moment at which it is used again: that is the pool's
+        // affair and not the endpoint's answer, so the request goes out once more, on a fresh connection.
+        if exchange.connection_reused && !exchange.answered {
+            exchange.connection_reused = false;
+            match self.open() {
+                Ok(index) => return self.carry(index, exchange),
+                Err(error) => return self.conclude(exchange, BodyEnd::ConnectError(error.to_string())),
+            }
+        }
+        let end = exchange.closed_by_peer(error);
+        self.conclude(exchange, end);
+    }
+
+    /// Ends a connection and frees its place; returns the exchange that it carried.
+    fn close(&mut self, index: usize) -> Option<Exchange> {
+        let place = &mut self.places[index];
+        let connection = place.connection.take()?;
+        place.generation = place.generation.wrapping_add(1);
+        self.idle.retain(|idle| *idle != index);
+        self.free.push(index);
+        connection.exchange
+    }
+
+    /// Turns an exchange into its row.
+    fn conclude(&mut self, exchange: Exchange, end: BodyEnd) {
+        let rest_ns = if matches!(end, BodyEnd::ConnectError(_)) { CONNECT_REST_NS } else { 0 };
+        let record = exchange.finish(end, now_ns(), self.spec.segment);
+        self.stats.in_flight -= 1;
+        self.stats.finished += 1;
+        *self.stats.outcomes.entry(record.observation.outcome.as_str()).or_default() += 1;
+        self.dispatch.slot_freed(record.observation.end_ns + rest_ns);
+        self.records.push(record);
+    }
+
+    fn expire(&mut self, now: i64) {
+        while let Some((deadline_ns, index, generation)) = self.deadlines.front().copied() {
+            let current = self.holds(index, generation, deadline_ns);
+            if current && deadline_ns > now {
+                return;
+            }
+            self.deadlines.pop_front();
+            if current && let Some(exchange) = self.close(index) {
+                self.conclude(exchange, BodyEnd::Timeout);
+            }
+        }
+    }
+
+    /// The place still carries the exchange that the deadline was set for.
+    fn holds(&self, index: usize, generation: u32, deadline_ns: i64) -> bool {
+        let place = &self.places[index];
+        place.generation == generation
+            && place
+                .connection
+                .as_ref()
+                .and_then(|connection| connection.exchange.as_ref())
+                .is_some_and(|exchange| exchange.deadline_ns == deadline_ns)
+    }
+
+    fn cancel_all(&mut self) {
+        for index in 0..self.places.len() {
+            if let Some(exchange) = self.close(index) {
+                self.conclude(exchange, BodyEnd::Cancelled);
+            }
+        }
+    }
+
+    fn timeout_ns(&self, next: Option<i64>) -> i64 {
+        let deadline = self.deadlines.front().map_or(i64::MAX, |(deadline_ns, ..)| *deadline_ns);
+        let at = next.unwrap_or(i64::MAX).min(deadline).min(self.published_ns + PUBLISH_NS);
+        at - now_ns()
+    }
+
+    /// Shows the counters, and hands rows on, unless the poll holds the lock just now: a load thread waits for
+    /// nobody.
+    fn publish(&mut self, now: i64) {
+        self.published_ns = now;
+        self.sample_cpu();
+        if let Ok(mut shown) = self.shared.stats[self.thread].try_lock() {
+            shown.clone_from(&self.stats);
+        }
+        if !self.records.is_empty() {
+            self.shared.try_append(&mut self.records);
+        }
+    }
+
+    /// The same at the end, when waiting harms nobody.
+    fn publish_all(&mut self, now: i64) {
+        self.published_ns = now;
+        self.sample_cpu();
+        self.shared.append(&mut self.records);
+        self.shared.show(self.thread, &self.stats);
+    }
+
+    fn sample_cpu(&mut self) {
+        self.stats.planned = self.dispatch.planned();
+        self.stats.dropped = self.dispatch.dropped();
+        self.stats.cpu_ns = thread_cpu_ns();
+        self.stats.runqueue_wait_ns = runqueue_wait_ns() - self.wait_before_ns;
+    }
+}
+
+/// Time that the calling thread could have run and had no core, in ns; 0 where the kernel does not tell.
+fn runqueue_wait_ns() -> i64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+/// The head of each request, up to the value of `content-length`.
+fn request_head(spec: &LoadSpec) -> Vec<u8> {
+    let target = &spec.target;
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    let default_port = if target.scheme == "https" { 443 } else { 80 };
+    let port = if target.port == default_port { String::new() } else { format!(":{}", target.port) };
+    let accept = if target.streaming { "text/event-stream" } else { "application/json" };
+    let mut head = format!("POST {} HTTP/1.1\r\nhost: {host}{port}\r\n", target.path);
+    let given = |name: &str| target.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
+    for (name, value) in [
+        ("user-agent", concat!("paceline/", env!("CARGO_PKG_VERSION"))),
+        ("accept", accept),
+        ("accept-encoding", "identity"),
+        ("content-type", "application/json"),
+    ] {
+        if !given(name) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    for (name, value) in &target.headers {
+        let framing = ["host", "content-length", "transfer-encoding", "connection"];
+        if !framing.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    if spec.new_connections {
+        head.push_str("connection: close\r\n");
+    }
+    head.push_str("content-length: ");
+    head.into_bytes()
+}

@@ -1,0 +1,55 @@
+"""The Rust core: load generator and reference engine. See docs/design/0001-border-and-row.md."""
+
+import pyarrow as pa
+
+__version__: str
+
+def build_profile() -> str:
+    """`release`, or `debug`, on which nothing may be measured."""
+
+def monotonic_ns() -> int:
+    """CLOCK_MONOTONIC, in ns: the clock of every stamp."""
+
+class LoadRun:
+    """One start of the load generator, from a `paceline.load/1` document.
+
+    Raises ValueError when the document is not valid; the message names the field.
+    """
+
+    def __new__(cls, spec_json: str) -> LoadRun: ...
+    def push(self, batch: pa.RecordBatch) -> None:
+        """Append bodies: column `body` (binary), and `request_index` (uint64) where indices do not simply go on.
+
+        Raises ValueError for other columns, or when the input is closed.
+        """
+
+    def start(self) -> None:
+        """Start the load threads. Raises RuntimeError when called twice or when the system refuses."""
+
+    def poll(self) -> tuple[str, pa.RecordBatch | None]:
+        """Progress as JSON, and the rows that have ended since the last poll."""
+
+    def close_input(self) -> None:
+        """No more bodies will come."""
+
+    def stop(self) -> None:
+        """Send nothing new; what is in flight goes on to its end."""
+
+    def cancel(self) -> None:
+        """End at once: what is in flight becomes outcome `cancelled`."""
+
+class Sim:
+    """The reference engine, from its JSON configuration (docs/reference/sim.md).
+
+    Raises ValueError when the configuration is not valid.
+    """
+
+    def __new__(cls, config_json: str) -> Sim: ...
+    def start(self) -> str:
+        """Listen, and return `host:port`. Raises ValueError when the address or a file cannot be had."""
+
+    def stats(self) -> str:
+        """Counters as JSON."""
+
+    def stop(self) -> None:
+        """Stop, and complete the truth log."""
