@@ -1,0 +1,58 @@
+"""What the measuring code needs of the Rust core and of the workload, so that tests can stand in for both."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pyarrow as pa
+
+from paceline.errors import ConfigError, RunError
+
+
+class LoadHandle(Protocol):
+    """One start of the load generator; `paceline._core.LoadRun` is the real one."""
+
+    def push(self, batch: pa.RecordBatch) -> None:
+        """Append bodies."""
+
+    def start(self) -> None:
+        """Start the clock and the load threads."""
+
+    def poll(self) -> tuple[str, pa.RecordBatch | None]:
+        """Progress as JSON, and the rows that have ended since the last poll."""
+
+    def close_input(self) -> None:
+        """No more bodies will come."""
+
+    def stop(self) -> None:
+        """Send nothing new."""
+
+    def cancel(self) -> None:
+        """End now."""
+
+
+class BodySource(Protocol):
+    """Where requests come from; `paceline.workloads.requests.RequestSource` is the real one."""
+
+    def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
+        """The next `n` bodies and the plan rows that belong to them.
+
+        Bodies are a batch of column `body`, and of `request_index` where indices do not simply go on.
+        """
+
+
+LoadFactory = Callable[[str], LoadHandle]
+
+
+def core_load_run(spec_json: str) -> LoadHandle:
+    """The real load generator. Raises RunError on a debug build, ConfigError for a spec that it refuses."""
+    from paceline import _core
+
+    if _core.build_profile() != "release":
+        raise RunError(
+            "the extension is a debug build, which is too slow to measure anything with",
+            "build it anew with `make dev` or `pip install .`",
+        )
+    try:
+        return _core.LoadRun(spec_json)
+    except ValueError as error:
+        raise ConfigError(f"the load generator refuses this load: {error}") from None

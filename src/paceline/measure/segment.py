@@ -1,0 +1,172 @@
+"""One segment: one start of the load generator, polled to its end."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from paceline.errors import RunError, StoreError
+from paceline.measure.border import BodySource, LoadFactory, LoadHandle
+from paceline.measure.feeder import Feeder
+from paceline.measure.interrupts import Interrupts
+from paceline.measure.load_spec import LoadPlan, LoadSpec
+
+POLL_S = 0.25
+# A queue that runs low is looked at more often, down to this.
+SHORTEST_POLL_S = 0.01
+PROGRESS_ROW_S = 1.0
+# After the first Ctrl-C, requests in flight have so long to end by themselves.
+GRACE_S = 5.0
+
+Observer = Callable[[dict[str, Any], pa.RecordBatch | None], None]
+
+
+class Sink(Protocol):
+    """Where a segment's data goes. Any method may raise StoreError."""
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Rows of requests that have ended."""
+
+    def append_plan(self, table: pa.Table) -> None:
+        """What was asked of the requests that were made."""
+
+    def append_progress(self, progress: dict[str, Any]) -> None:
+        """How the segment stands, about once a second."""
+
+
+@dataclass(slots=True)
+class SegmentResult:
+    """How a segment ended."""
+
+    progress: dict[str, Any]
+    interrupted: bool = False
+    store_error: StoreError | None = None
+    unused: list[pa.RecordBatch] = field(default_factory=list)
+
+    @property
+    def started(self) -> int:
+        """Requests begun."""
+        return int(self.progress["started"])
+
+
+class Segment:
+    """Runs one segment: feed, poll, store, watch for interrupts."""
+
+    def __init__(
+        self,
+        spec: LoadSpec,
+        plan: LoadPlan,
+        source: BodySource,
+        sink: Sink,
+        *,
+        load: LoadFactory,
+        interrupts: Interrupts,
+        observe: Observer,
+        leftover: list[pa.RecordBatch] | None = None,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._spec = spec
+        self._sink = sink
+        self._handle: LoadHandle = load(spec.to_json())
+        self._feeder = Feeder(
+            source,
+            self._handle,
+            limit=spec.max_requests,
+            peak_requests_s=plan.peak_requests_s,
+            streams=plan.streams,
+            leftover=leftover,
+        )
+        self._interrupts = interrupts
+        self._already = interrupts.count
+        self._observe = observe
+        self._grace_s = grace_s
+        self._store_error: StoreError | None = None
+        self._stopped_at: float | None = None
+        self._cancelled = False
+        self._progress_at = 0.0
+
+    def run(self) -> SegmentResult:
+        """From the first body to the last row. Raises RunError when the load generator fails."""
+        self._store_plans(self._feeder.fill())
+        self._start()
+        try:
+            progress = self._poll_to_end()
+        except BaseException:
+            self._handle.cancel()
+            raise
+        if progress["state"] == "failed":
+            raise RunError(f"the load generator failed: {progress['error']}")
+        return SegmentResult(
+            progress=progress,
+            interrupted=self._interrupts.count > self._already,
+            store_error=self._store_error,
+            unused=self._feeder.unused(int(progress["started"])),
+        )
+
+    def _start(self) -> None:
+        try:
+            self._handle.start()
+        except RuntimeError as error:
+            raise RunError(
+                f"the load generator could not start: {error}",
+                "fewer --concurrency or --threads, or a higher limit of open files (ulimit -n)",
+            ) from None
+
+    def _poll_to_end(self) -> dict[str, Any]:
+        while True:
+            text, batch = self._handle.poll()
+            progress: dict[str, Any] = json.loads(text)
+            progress["segment"] = self._spec.segment
+            ended = progress["state"] in ("done", "failed")
+            self._store(progress, batch, ended)
+            self._observe(progress, batch)
+            if ended:
+                return progress
+            self._obey()
+            if self._stopped_at is None:
+                self._store_plans(self._feeder.top_up(progress))
+            time.sleep(min(POLL_S, max(SHORTEST_POLL_S, 0.3 * self._feeder.seconds_ahead(progress))))
+
+    def _store(self, progress: dict[str, Any], batch: pa.RecordBatch | None, ended: bool) -> None:
+        if self._store_error is not None:
+            return
+        try:
+            if batch is not None:
+                self._sink.append(batch)
+            now = time.monotonic()
+            if ended or now - self._progress_at >= PROGRESS_ROW_S:
+                self._progress_at = now
+                self._sink.append_progress(progress)
+        except StoreError as error:
+            self._give_up(error)
+
+    def _store_plans(self, plans: list[pa.Table]) -> None:
+        if self._store_error is not None:
+            return
+        try:
+            for plan in plans:
+                self._sink.append_plan(plan)
+        except StoreError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: StoreError) -> None:
+        """What cannot be stored must not be measured: the endpoint is left alone at once."""
+        self._store_error = error
+        self._cancel()
+
+    def _obey(self) -> None:
+        asked = self._interrupts.count - self._already
+        if asked >= 1 and self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            self._handle.stop()
+        late = self._stopped_at is not None and time.monotonic() - self._stopped_at > self._grace_s
+        if asked >= 2 or late:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if not self._cancelled:
+            self._cancelled = True
+            self._handle.cancel()
