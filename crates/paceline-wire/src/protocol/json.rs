@@ -1,0 +1,323 @@
+//! JSON types that read what servers really send without building values of what is not needed.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+
+/// A string, borrowed where it has no escapes; `null` reads as empty.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or null")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Text::default())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+/// A message's content: a string, `null`, or parts of which some are reasoning, as Mistral's endpoints send them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content<'a> {
+    /// The answer.
+    pub(crate) answer: Cow<'a, str>,
+    /// Reasoning.
+    pub(crate) thinking: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Content<'a>,
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, null or a list of parts")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content { answer: Cow::Borrowed(text), thinking: Cow::default() })
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content { answer: Cow::Owned(text.to_owned()), thinking: Cow::default() })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut content = Content::default();
+        while let Some(part) = parts.next_element::<Part<'de>>()? {
+            content.answer += part.text.0;
+            // A thinking part holds text parts of its own.
+            content.thinking += part.thinking.answer;
+        }
+        Ok(content)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+/// A list of which almost always no more than one item is there: that one needs no allocation. `null` reads as empty.
+#[derive(Debug)]
+pub(crate) struct Few<T> {
+    first: Option<T>,
+    rest: Vec<T>,
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self { first: None, rest: Vec::new() }
+    }
+}
+
+impl<T> Few<T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.rest)
+    }
+}
+
+struct FewVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
+    type Value = Few<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Few::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut few = Few { first: items.next_element()?, rest: Vec::new() };
+        if few.first.is_some() {
+            while let Some(item) = items.next_element()? {
+                few.rest.push(item);
+            }
+        }
+        Ok(few)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FewVisitor(PhantomData))
+    }
+}
+
+/// The length of a list, none for `null`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) Option<u32>);
+
+struct CountVisitor;
+
+impl<'de> Visitor<'de> for CountVisitor {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut count = 0_u32;
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            count = count.saturating_add(1);
+        }
+        Ok(Count(Some(count)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor)
+    }
+}
+
+/// A number of tokens: an integer, also one written as a float; none for `null` and for what is out of range.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tokens(pub(crate) Option<i64>);
+
+struct TokensVisitor;
+
+impl Visitor<'_> for TokensVisitor {
+    type Value = Tokens;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of tokens or null")
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Self::Value, E> {
+        Ok(Tokens(Some(n)))
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Self::Value, E> {
+        Ok(Tokens(i64::try_from(n).ok()))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number of this range is exact")]
+    fn visit_f64<E: Error>(self, n: f64) -> Result<Self::Value, E> {
+        Ok(Tokens((n.fract() == 0.0 && n.abs() < 9e15).then_some(n as i64)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Tokens(None))
+    }
+}
+
+impl<'de> Deserialize<'de> for Tokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TokensVisitor)
+    }
+}
+
+/// `usage`, with the places where servers other than OpenAI's put the same figures.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Usage {
+    prompt_tokens: Tokens,
+    completion_tokens: Tokens,
+    reasoning_tokens: Tokens,
+    cached_tokens: Tokens,
+    prompt_cache_hit_tokens: Tokens,
+    completion_tokens_details: Option<CompletionDetails>,
+    prompt_tokens_details: Option<PromptDetails>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: Tokens,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Tokens,
+}
+
+impl Usage {
+    pub(crate) fn prompt(&self) -> Option<i64> {
+        self.prompt_tokens.0
+    }
+
+    pub(crate) fn completion(&self) -> Option<i64> {
+        self.completion_tokens.0
+    }
+
+    pub(crate) fn reasoning(&self) -> Option<i64> {
+        self.completion_tokens_details
+            .and_then(|details| details.reasoning_tokens.0)
+            .or(self.reasoning_tokens.0)
+    }
+
+    pub(crate) fn cached(&self) -> Option<i64> {
+        let details = self.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+        details.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_borrowed_unless_escaped() {
+        assert!(matches!(serde_json::from_str("\"ab\"").unwrap(), Text(Cow::Borrowed("ab"))));
+        assert!(
+            matches!(serde_json::from_str::<Text>("\"a\\nb\"").unwrap(), Text(Cow::Owned(s)) if s == "a\nb")
+        );
+        assert_eq!(serde_json::from_str::<Text>("null").unwrap(), Text::default());
+        assert!(serde_json::from_str::<Text>("1").is_err());
+    }
+
+    #[test]
+    fn content_parts_are_told_apart() {
+        let json =
+            r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]"#;
+        let content: Content = serde_json::from_str(json).unwrap();
+        assert_eq!((&*content.answer, &*content.thinking), ("yes", "hm"));
+    }
+
+    #[test]
+    fn few_keeps_the_order() {
+        let few: Few<u8> = serde_json::from_str("[1,2,3]").unwrap();
+        assert_eq!(few.iter().copied().collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(serde_json::from_str::<Few<u8>>("null").unwrap().iter().count(), 0);
+        assert_eq!(serde_json::from_str::<Few<u8>>("[]").unwrap().iter().count(), 0);
+    }
+
+    #[test]
+    fn counts_and_numbers() {
+        assert_eq!(serde_json::from_str::<Count>("[1,{},[2]]").unwrap(), Count(Some(3)));
+        assert_eq!(serde_json::from_str::<Count>("null").unwrap(), Count(None));
+        for (json, n) in [
+            ("3", Some(3)),
+            ("-3", Some(-3)),
+            ("3.0", Some(3)),
+            ("3.5", None),
+            ("1e300", None),
+            ("null", None),
+        ] {
+            assert_eq!(serde_json::from_str::<Tokens>(json).unwrap(), Tokens(n), "{json}");
+        }
+        assert_eq!(serde_json::from_str::<Tokens>("18446744073709551615").unwrap(), Tokens(None));
+    }
+
+    #[test]
+    fn usage_takes_the_details_first() {
+        let usage: Usage = serde_json::from_str(
+            r#"{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"reasoning_tokens":1,"cached_tokens":2,
+                "completion_tokens_details":{"reasoning_tokens":3},"prompt_tokens_details":{"cached_tokens":8}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (usage.prompt(), usage.completion(), usage.reasoning(), usage.cached()),
+            (Some(9), Some(4), Some(3), Some(8))
+        );
+        let usage: Usage =
+            serde_json::from_str(r#"{"prompt_cache_hit_tokens":5,"prompt_tokens_details":null}"#).unwrap();
+        assert_eq!((usage.completion(), usage.cached()), (None, Some(5)));
+    }
+}

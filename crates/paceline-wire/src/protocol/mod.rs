@@ -1,0 +1,123 @@
+//! The protocols: what one JSON document of a response says.
+
+mod json;
+mod openai;
+mod openai_chat;
+mod openai_completions;
+
+pub(crate) use json::{Text, Usage};
+pub(crate) use openai::server_message;
+
+use serde_json::value::RawValue;
+
+use openai::Envelope;
+
+/// A protocol that an endpoint speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// `/v1/chat/completions`.
+    OpenaiChat,
+    /// `/v1/completions`.
+    OpenaiCompletions,
+}
+
+impl Protocol {
+    /// The protocol of this name, `openai-chat` or `openai-completions`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::OpenaiChat, Self::OpenaiCompletions].into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// The name in specifications and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiCompletions => "openai-completions",
+        }
+    }
+
+    /// Reads one document, and hands what was generated to `generated`, unless the document reports an error.
+    pub(crate) fn read<'a>(
+        self,
+        json: &'a str,
+        form: Form,
+        generated: &mut Generated<'_>,
+    ) -> Result<Document<'a>, serde_json::Error> {
+        match self {
+            Self::OpenaiChat => serde_json::from_str::<Envelope<'a, openai_chat::Choice<'a>>>(json)
+                .map(|e| e.read(form, generated)),
+            Self::OpenaiCompletions => {
+                serde_json::from_str::<Envelope<'a, openai_completions::Choice<'a>>>(json)
+                    .map(|e| e.read(form, generated))
+            }
+        }
+    }
+}
+
+/// Which kind of document it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One event of a stream.
+    Event,
+    /// A whole response.
+    Whole,
+}
+
+/// What one document says, but for the text.
+#[derive(Debug, Default)]
+pub(crate) struct Document<'a> {
+    pub(crate) id: Text<'a>,
+    pub(crate) model: Text<'a>,
+    pub(crate) finish_reason: Text<'a>,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) timings: Option<&'a RawValue>,
+    /// An error that the document reports.
+    pub(crate) error: Option<String>,
+    /// Tokens that it lists, as ids or as log probabilities.
+    pub(crate) listed_tokens: Option<u32>,
+    /// It has part in another choice than the first.
+    pub(crate) other_choice: bool,
+}
+
+/// Takes the generated text of one document.
+#[derive(Debug)]
+pub(crate) struct Generated<'t> {
+    /// Where the text is kept, if it is.
+    pub(crate) text: Option<&'t mut String>,
+    /// Bytes taken.
+    pub(crate) bytes: usize,
+    /// Their kinds, `KIND_*` bits.
+    pub(crate) kinds: u8,
+}
+
+impl<'t> Generated<'t> {
+    pub(crate) fn new(text: Option<&'t mut String>) -> Self {
+        Self { text, bytes: 0, kinds: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, kind: u8, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        self.kinds |= kind;
+        self.bytes += piece.len();
+        if let Some(text) = &mut self.text {
+            text.push_str(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for name in ["openai-chat", "openai-completions"] {
+            assert_eq!(Protocol::from_name(name).unwrap().name(), name);
+        }
+        assert_eq!(Protocol::from_name("openai"), None);
+    }
+}
