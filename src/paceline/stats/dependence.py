@@ -66,6 +66,18 @@ class Dependence:
         return _widened(max(1.0, by_scores, by_indicator), n)
 
 
+def block_leak(values: Floats, length: int) -> float:
+    """By how much blocks understate a variance because each depends on the one before it; at least 1.
+
+    `values`: float64[n] in order of time; `length`: samples a block. The variance of a mean under the fitted
+    autoregression over the variance that blocks of this length see.
+    """
+    rho = Dependence.of(values).autocorrelation
+    lags = np.arange(1, len(rho) + 1)
+    seen = 1.0 + 2.0 * float(np.sum(np.maximum(1.0 - lags / max(length, 1), 0.0) * rho))
+    return max(1.0, (1.0 + 2.0 * float(rho.sum())) / seen) if seen > 0.0 else 1.0
+
+
 def _widened(inflation: float, n: int) -> float:
     """The inflation, enlarged by what its own uncertainty costs in coverage.
 

@@ -1,0 +1,78 @@
+"""Replicates of a mean or a quantile, by resampling whole blocks.
+
+Each replicate draws as many blocks as there are, with replacement; its statistic is that of all samples of
+the drawn blocks (the cluster bootstrap: Davison and Hinkley 1997, section 3.8; for series, Carlstein 1986).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.stats.frame import Ints
+
+Floats = npt.NDArray[np.float64]
+
+_GRID = 2048
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Samples with their blocks. `values`: float64[n]. `ids`: int64[n], 0 to count - 1.
+
+    `censored`: float64[k], lower bounds of further observations. They keep their place in every replicate:
+    beyond all values for a quantile, at their bound for a mean (which is then a lower bound).
+    """
+
+    values: Floats
+    ids: Ints
+    count: int
+    censored: Floats
+
+    def draws(self, replicates: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
+        """How often each block is drawn, float32[replicates, count]."""
+        even = np.full(self.count, 1.0 / self.count)
+        return rng.multinomial(self.count, even, replicates).astype(np.float32)
+
+    def means(self, draws: npt.NDArray[np.float32]) -> Floats:
+        """The mean of each replicate, float64[replicates]."""
+        sums = np.bincount(self.ids, self.values, self.count)
+        sizes = np.bincount(self.ids, minlength=self.count)
+        cut = len(self.censored)
+        found: Floats = (draws @ sums + self.censored.sum()) / np.maximum(draws @ sizes + cut, 1.0)
+        return found
+
+    def quantiles(self, draws: npt.NDArray[np.float32], q: float) -> Floats:
+        """The `q` quantile of each replicate, float64[replicates]; inf where it is a censored one.
+
+        Order statistics are looked up on a grid of at most 2048 values, dense around the quantile, so that
+        the cost does not grow with the number of samples; below that number the result is exact.
+        """
+        grid = self._grid(q)
+        place = np.searchsorted(grid, self.values, "left")
+        counts = np.bincount(self.ids * len(grid) + place, minlength=self.count * len(grid))
+        up_to = np.cumsum(counts.reshape(self.count, len(grid)), axis=1).astype(np.float32)
+        reached = draws @ up_to
+        rank = np.maximum(reached[:, -1] + len(self.censored) - 1.0, 0.0).astype(np.float64) * q
+        whole = np.floor(rank)
+        values = np.append(grid, np.inf)
+        low = values[(reached <= whole[:, None]).sum(axis=1)]
+        high = values[(reached <= whole[:, None] + 1.0).sum(axis=1)]
+        between = rank - whole
+        high = np.where(between > 0.0, high, low)
+        finite = np.isfinite(high)
+        found = np.full(len(low), np.inf)
+        found[finite] = low[finite] + between[finite] * (high[finite] - low[finite])
+        return found
+
+    def _grid(self, q: float) -> Floats:
+        ordered = np.sort(self.values)
+        n = len(ordered)
+        if n <= _GRID:
+            return np.unique(ordered)
+        centre = min(q * (n + len(self.censored)) / n, 1.0)
+        spread = 20.0 * np.sqrt(q * (1.0 - q) / n)
+        near = np.linspace(max(centre - spread, 0.0), min(centre + spread, 1.0), _GRID // 2)
+        everywhere = np.linspace(0.0, 1.0, _GRID // 2)
+        ranks = np.rint(np.concatenate([near, everywhere]) * (n - 1)).astype(np.int64)
+        return np.unique(ordered[ranks])
