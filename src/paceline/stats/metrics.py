@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from paceline.stats.fluidity import fluidity
 from paceline.stats.frame import CONTENT, MISSING, TOOL_CALL, Bools, Frame, Ints
 from paceline.stats.tokens import TokenCounts, count_frame_tokens
 
@@ -308,19 +309,10 @@ class _Derivation:
         )
 
     def fluidity(self, reading_tok_s: float) -> MetricSamples:
-        """Token j of a request (from 0) is in time when it comes by first token + j / pace."""
-        frame = self.frame
-        tokens = self.counts.per_event
-        total = self.counts.streamed
-        row = frame.event_row
-        running = np.concatenate([np.zeros(1, np.int64), np.cumsum(tokens)])
-        before = running[:-1] - running[frame.starts[:-1]][row]
-        since_first_s = (frame.event_ns - frame.first_ns[row]) / 1e9
-        # The first token that is still in time; a hair is taken off so that "exactly on time" is in time.
-        in_time_from = np.ceil(since_first_s * reading_tok_s - 1e-9)
-        in_time = np.clip(before + tokens - in_time_from, 0, tokens)
-        share = frame.sum_by_row(in_time) / np.maximum(total, 1)
-        return self._per_request("fluidity", share, self.streamed & (total > 0), by_tokens=True)
+        share = fluidity(self.frame, self.counts.per_event, reading_tok_s)
+        return self._per_request(
+            "fluidity", share, self.streamed & (self.counts.streamed > 0), by_tokens=True
+        )
 
     def connection(self) -> list[MetricSamples]:
         found = []

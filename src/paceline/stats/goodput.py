@@ -1,0 +1,122 @@
+"""Service level objectives, and the requests that met every one of them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paceline.errors import ConfigError
+from paceline.stats.frame import Bools, Frame
+from paceline.stats.metrics import METRICS, MetricSamples
+
+# Metrics that a request has none of when all its tokens came in one event, or on a reused connection: there
+# was nothing to be late.
+_NEEDS_SEVERAL_EVENTS = {"tpot_ms", "output_tok_s", "chunk_gap_ms", "itl_ms", "longest_stall_ms"}
+_NEEDS_CONNECTION = {"connect_ms", "tls_ms"}
+
+
+@dataclass(frozen=True)
+class Slo:
+    """Limits by metric name, in the metric's unit: upper limits, or lower ones where higher is better.
+
+    A limit on a pooled metric (`chunk_gap_ms`, `itl_ms`) is one on the request's mean; `longest_stall_ms`
+    limits its largest gap.
+    """
+
+    limits: dict[str, float]
+
+    @classmethod
+    def parse(cls, text: str) -> "Slo":
+        """Read `ttft_ms=500,itl_ms=50`; an empty text states none.
+
+        Raises ConfigError for an unknown metric, a metric named twice, or a limit that is no positive number.
+        """
+        limits: dict[str, float] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, limit = (piece.strip() for piece in part.partition("="))
+            if not equals:
+                raise ConfigError(f"SLO {part!r} states no limit", "write it as ttft_ms=500,itl_ms=50")
+            if name not in METRICS:
+                raise ConfigError(f"unknown metric {name!r} in the SLO", f"known are: {', '.join(METRICS)}")
+            if name in limits:
+                raise ConfigError(f"the SLO names {name} twice", "state one limit a metric")
+            limits[name] = _positive(name, limit)
+        return cls(limits)
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={limit:g}" for name, limit in self.limits.items())
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """`attempted`: measured requests of every outcome, and arrivals that were due and never sent.
+
+    `met`: those that ended `ok` and met every limit. `share`: met / attempted. `requests_s`: met over the
+    duration. Both None where there is nothing to divide by. `met_by_limit`: by metric, those that ended `ok`
+    and met this limit.
+    """
+
+    attempted: int
+    met: int
+    share: float | None
+    requests_s: float | None
+    met_by_limit: dict[str, int]
+
+
+def goodput(
+    rows: pa.Table,
+    metrics: dict[str, MetricSamples],
+    slo: Slo,
+    duration_s: float,
+    *,
+    dropped: int = 0,
+) -> Goodput:
+    """Goodput of a run over its attempted requests.
+
+    `metrics`: derived from the same rows. `duration_s`: length of the measured part. `dropped`: arrivals that
+    were due and never sent.
+    """
+    frame = Frame(rows)
+    met = frame.ok.copy()
+    by_limit = {}
+    for name, limit in slo.limits.items():
+        holds = frame.ok & _meets(frame, metrics[name], limit)
+        by_limit[name] = int(holds.sum())
+        met &= holds
+    attempted = int(frame.measured.sum()) + dropped
+    count = int(met.sum())
+    return Goodput(
+        attempted=attempted,
+        met=count,
+        share=count / attempted if attempted else None,
+        requests_s=count / duration_s if duration_s > 0.0 else None,
+        met_by_limit=by_limit,
+    )
+
+
+def _meets(frame: Frame, samples: MetricSamples, limit: float) -> Bools:
+    """Rows that meet the limit, or have nothing that it could apply to, bool[r]."""
+    name = samples.name
+    number = np.bincount(samples.row, minlength=frame.rows)
+    total = np.bincount(samples.row, samples.values, frame.rows).astype(np.float64)
+    mean = total / np.maximum(number, 1)
+    within = mean <= limit if METRICS[name].better == "lower" else mean >= limit
+    exempt = np.zeros(frame.rows, np.bool_)
+    if name in _NEEDS_SEVERAL_EVENTS:
+        exempt = frame.streaming & (number == 0)
+    elif name in _NEEDS_CONNECTION:
+        exempt = number == 0
+    meets: Bools = ((number > 0) & within) | exempt
+    return meets
+
+
+def _positive(name: str, text: str) -> float:
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not (limit > 0.0 and math.isfinite(limit)):
+        unit = METRICS[name].unit
+        raise ConfigError(f"SLO {name}={text!r} is no positive number", f"give the limit in {unit}")
+    return limit
