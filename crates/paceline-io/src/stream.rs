@@ -177,7 +177,7 @@ impl Stream {
     fn receive(
         &mut self,
         raw: &mut [u8],
-        control: &mut Vec<u8>,
+        control: &mut [u8],
         clock: &StampClock,
     ) -> io::Result<(usize, Arrival)> {
         self.reads += 1;

@@ -1,5 +1,7 @@
 //! Streams over loopback: what arrives, and when it is said to have arrived.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn gamma_has_its_rate_and_its_burstiness() {
-        for shape in [0.25, 1.0, 4.0] {
+        for shape in [0.25_f64, 1.0, 4.0] {
             let at = instants(
                 &format!(r#"{{"kind":"gamma","rate_requests_s":50,"burstiness":{shape}}}"#),
                 200_000,

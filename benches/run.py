@@ -1,0 +1,25 @@
+"""Runs the benchmarks: `python benches/run.py [NAME ...]`; without a name, all of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = ("client_cpu", "client_error", "memory", "coverage")
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(NAMES)
+    unknown = [name for name in wanted if name not in NAMES]
+    if unknown:
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES)}")
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--release", "-p", "paceline-bare-client"], check=True, cwd=ROOT
+    )
+    for name in wanted:
+        print(f"== {name}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benches.{name}"], check=True, cwd=ROOT)
+
+
+if __name__ == "__main__":
+    main()
