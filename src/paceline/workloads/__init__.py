@@ -1,1 +1,1 @@
-"""workloads."""
+"""Workloads: a seed and a specification become the requests of a run."""
