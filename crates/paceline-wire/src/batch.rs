@@ -190,3 +190,198 @@ fn check(column: &'static str, lengths: impl Iterator<Item = usize>) -> Result<(
     let size = lengths.fold(0, usize::saturating_add);
     if i32::try_from(size).is_err() { Err(WireError::TooLarge { column, size }) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{UInt16Type, UInt64Type};
+    use arrow_schema::DataType;
+
+    fn row() -> RequestRecord {
+        RequestRecord {
+            segment: 3,
+            request_index: 41,
+            warmup: true,
+            intended_ns: 1_010,
+            sent_ns: Some(1_020),
+            written_ns: Some(1_030),
+            connect_ns: Some(7),
+            tls_ns: Some(8),
+            connection_reused: true,
+            observation: Observation {
+                response_id: Some("id".into()),
+                headers_ns: Some(1_040),
+                end_ns: 1_090,
+                status: Some(200),
+                outcome: Outcome::Ok,
+                error: Some("e".into()),
+                finish_reason: Some("stop".into()),
+                end_marker: true,
+                retry_after_ms: Some(9),
+                prompt_tokens: Some(11),
+                completion_tokens: Some(12),
+                reasoning_tokens: Some(13),
+                cached_tokens: Some(14),
+                server_model: Some("m".into()),
+                server_timings: Some("{}".into()),
+                bytes_received: 15,
+                events: 16,
+                streaming: true,
+                kernel_stamped: true,
+                event_ns: vec![1_050, 1_060],
+                event_kind: vec![1, 2],
+                event_tokens: vec![-1, 4],
+                event_bytes: vec![5, 6],
+                event_coalesced: vec![false, true],
+                text: "hello words".into(),
+            },
+        }
+    }
+
+    fn bare() -> RequestRecord {
+        RequestRecord {
+            segment: 0,
+            request_index: 0,
+            warmup: false,
+            intended_ns: 1_000,
+            sent_ns: None,
+            written_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            connection_reused: false,
+            observation: Observation::new(false),
+        }
+    }
+
+    fn batch() -> RecordBatch {
+        let mut builder = BatchBuilder::new(1_000);
+        assert!(builder.is_empty());
+        builder.push(row());
+        builder.push(bare());
+        assert_eq!(builder.len(), 2);
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_design() {
+        use DataType::{Boolean, Int32, Int64, LargeUtf8, UInt8, UInt16, UInt32, UInt64, Utf8};
+        let list = |of: DataType| DataType::List(Arc::new(Field::new("item", of, false)));
+        let expected = [
+            ("segment", UInt32, false),
+            ("request_index", UInt64, false),
+            ("phase", Utf8, false),
+            ("response_id", Utf8, true),
+            ("intended_ns", Int64, false),
+            ("sent_ns", Int64, true),
+            ("written_ns", Int64, true),
+            ("connect_ns", Int64, true),
+            ("tls_ns", Int64, true),
+            ("connection_reused", Boolean, false),
+            ("headers_ns", Int64, true),
+            ("end_ns", Int64, false),
+            ("status", UInt16, true),
+            ("outcome", Utf8, false),
+            ("error", Utf8, true),
+            ("finish_reason", Utf8, true),
+            ("end_marker", Boolean, false),
+            ("retry_after_ms", Int64, true),
+            ("prompt_tokens", Int64, true),
+            ("completion_tokens", Int64, true),
+            ("reasoning_tokens", Int64, true),
+            ("cached_tokens", Int64, true),
+            ("server_model", Utf8, true),
+            ("server_timings", Utf8, true),
+            ("bytes_received", UInt64, false),
+            ("events", UInt32, false),
+            ("streaming", Boolean, false),
+            ("kernel_stamped", Boolean, false),
+            ("event_ns", list(Int64), false),
+            ("event_kind", list(UInt8), false),
+            ("event_tokens", list(Int32), false),
+            ("event_bytes", list(UInt32), false),
+            ("event_coalesced", list(Boolean), false),
+            ("text", LargeUtf8, false),
+        ]
+        .map(|(name, kind, nullable)| Field::new(name, kind, nullable));
+        for batch in [batch(), BatchBuilder::new(5).finish().unwrap()] {
+            let fields: Vec<Field> = batch.schema().fields().iter().map(|field| (**field).clone()).collect();
+            assert_eq!(fields, expected);
+        }
+    }
+
+    #[test]
+    fn every_value_arrives_and_instants_are_relative() {
+        let batch = batch();
+        let column = |name: &str| batch.column_by_name(name).unwrap().clone();
+        for (name, value) in [
+            ("intended_ns", 10),
+            ("sent_ns", 20),
+            ("written_ns", 30),
+            ("connect_ns", 7),
+            ("tls_ns", 8),
+            ("headers_ns", 40),
+            ("end_ns", 90),
+            ("retry_after_ms", 9),
+            ("prompt_tokens", 11),
+            ("completion_tokens", 12),
+            ("reasoning_tokens", 13),
+            ("cached_tokens", 14),
+        ] {
+            assert_eq!(column(name).as_primitive::<Int64Type>().value(0), value, "{name}");
+        }
+        for (name, value) in [
+            ("phase", "warmup"),
+            ("response_id", "id"),
+            ("outcome", "ok"),
+            ("error", "e"),
+            ("finish_reason", "stop"),
+            ("server_model", "m"),
+            ("server_timings", "{}"),
+        ] {
+            assert_eq!(column(name).as_string::<i32>().value(0), value, "{name}");
+        }
+        for name in ["connection_reused", "end_marker", "streaming", "kernel_stamped"] {
+            assert!(column(name).as_boolean().value(0) && !column(name).as_boolean().value(1), "{name}");
+        }
+        assert_eq!(column("segment").as_primitive::<UInt32Type>().value(0), 3);
+        assert_eq!(column("request_index").as_primitive::<UInt64Type>().value(0), 41);
+        assert_eq!(column("status").as_primitive::<UInt16Type>().value(0), 200);
+        assert_eq!(column("bytes_received").as_primitive::<UInt64Type>().value(0), 15);
+        assert_eq!(column("events").as_primitive::<UInt32Type>().value(0), 16);
+        assert_eq!(column("text").as_string::<i64>().value(0), "hello words");
+    }
+
+    #[test]
+    fn lists_arrive_row_by_row() {
+        let batch = batch();
+        let list = |name: &str, row: usize| batch.column_by_name(name).unwrap().as_list::<i32>().value(row);
+        assert_eq!(list("event_ns", 0).as_primitive::<Int64Type>().values(), &[50, 60]);
+        assert_eq!(list("event_kind", 0).as_primitive::<UInt8Type>().values(), &[1, 2]);
+        assert_eq!(list("event_tokens", 0).as_primitive::<Int32Type>().values(), &[-1, 4]);
+        assert_eq!(list("event_bytes", 0).as_primitive::<UInt32Type>().values(), &[5, 6]);
+        assert_eq!(
+            list("event_coalesced", 0).as_boolean().iter().collect::<Vec<_>>(),
+            [Some(false), Some(true)]
+        );
+        assert_eq!(list("event_ns", 1).len(), 0);
+    }
+
+    #[test]
+    fn what_is_unknown_is_null() {
+        let batch = batch();
+        for (field, values) in batch.schema().fields().iter().zip(batch.columns()) {
+            assert_eq!(values.is_null(1), field.is_nullable(), "{}", field.name());
+            assert!(values.is_valid(0), "{}", field.name());
+        }
+    }
+
+    #[test]
+    fn columns_beyond_the_offsets_are_an_error() {
+        let error = check("text", [usize::MAX, 5].into_iter()).unwrap_err();
+        assert!(error.to_string().starts_with("column text would hold"));
+        assert!(check("text", [5, i32::MAX as usize - 5].into_iter()).is_ok());
+    }
+}

@@ -10,6 +10,7 @@ mod observe;
 mod outcome;
 mod protocol;
 mod record;
+mod seen;
 mod sse;
 mod tokens;
 mod whole;

@@ -6,6 +6,8 @@
 
 use memchr::memchr2;
 
+use crate::error::excerpt;
+
 /// An event is larger than allowed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
@@ -31,8 +33,8 @@ pub(crate) struct SseReader {
     named_error: bool,
     /// The last byte was a CR that ended a line: a LF right after it is part of that end.
     after_cr: bool,
-    /// A line was no field of an event stream.
-    foreign: bool,
+    /// The first line that was no field of an event stream.
+    foreign: Option<String>,
 }
 
 impl SseReader {
@@ -44,13 +46,13 @@ impl SseReader {
             has_data: false,
             named_error: false,
             after_cr: false,
-            foreign: false,
+            foreign: None,
         }
     }
 
-    /// A line was seen that is no field of an event stream.
-    pub(crate) fn foreign(&self) -> bool {
-        self.foreign
+    /// The beginning of the first line that was no field of an event stream.
+    pub(crate) fn foreign(&self) -> Option<&str> {
+        self.foreign.as_deref()
     }
 
     /// Takes the next piece and hands on the events that it completes. Stops early when `sink` returns `false`;
@@ -141,7 +143,8 @@ impl SseReader {
             b"data" => self.add_data(value, borrowed),
             b"event" => self.named_error = value.strip_prefix(b" ").unwrap_or(value) == b"error",
             b"id" | b"retry" => {}
-            _ => self.foreign = true,
+            _ if self.foreign.is_none() => self.foreign = Some(excerpt(line)),
+            _ => {}
         }
         Ok(true)
     }
@@ -185,5 +188,159 @@ impl SseReader {
 
     fn check(&self, more_bytes: usize) -> Result<(), TooLarge> {
         if self.data.len() + more_bytes > self.max_event_bytes { Err(TooLarge) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Events = Vec<(String, bool)>;
+
+    /// Events, whether a line was foreign, and whether one was too large.
+    fn read(pieces: &[&[u8]], max_event_bytes: usize, finish: bool) -> (Events, bool, bool) {
+        let mut reader = SseReader::new(max_event_bytes);
+        let mut events = Vec::new();
+        let mut sink = |event: Event<'_>| {
+            events.push((String::from_utf8_lossy(event.data).into_owned(), event.named_error));
+            true
+        };
+        let mut too_large = false;
+        for piece in pieces {
+            too_large = too_large || reader.feed(piece, &mut sink).is_err();
+            assert!(reader.line.len() + reader.data.len() <= max_event_bytes);
+        }
+        if finish && !too_large {
+            too_large = reader.finish(&mut sink).is_err();
+        }
+        (events, reader.foreign().is_some(), too_large)
+    }
+
+    fn data(stream: &str) -> Vec<String> {
+        read(&[stream.as_bytes()], 1_000, false).0.into_iter().map(|(data, _)| data).collect()
+    }
+
+    #[test]
+    fn all_line_ends_and_forms_of_a_field_are_read() {
+        assert_eq!(data("data: a\n\ndata:b\n\n"), ["a", "b"]);
+        assert_eq!(data("data: a\r\n\r\ndata: b\r\n\r\n"), ["a", "b"]);
+        assert_eq!(data("data: a\r\rdata: b\r\r"), ["a", "b"]);
+        assert_eq!(data("data: a\n\r\ndata: b\r\n\n"), ["a", "b"]);
+        assert_eq!(data("data:  a \n\n"), [" a "]);
+        assert_eq!(data("data\n\n"), [""]);
+    }
+
+    #[test]
+    fn lines_of_data_are_joined() {
+        assert_eq!(data("data: a\ndata: b\ndata:\ndata\n\n"), ["a\nb\n\n"]);
+    }
+
+    #[test]
+    fn comments_and_other_fields_are_no_data() {
+        assert_eq!(data(": ping\n\n:\n\nid: 1\nretry: 5\nevent: x\n\ndata: a\nid: 2\n\n"), ["a"]);
+    }
+
+    #[test]
+    fn an_unfinished_event_waits() {
+        assert!(data("data: a").is_empty());
+        assert!(data("data: a\n").is_empty());
+        assert_eq!(read(&[b"data: a"], 100, true).0, [("a".to_owned(), false)]);
+        assert_eq!(read(&[b"data: a\n"], 100, true).0, [("a".to_owned(), false)]);
+        assert!(read(&[b"event: error"], 100, true).0.is_empty());
+    }
+
+    #[test]
+    fn the_name_error_holds_for_its_event_only() {
+        let (events, ..) =
+            read(&[b"event: error\ndata: a\n\ndata: b\n\nevent:error\n\ndata: c\n\n"], 100, false);
+        assert_eq!(events, [("a".into(), true), ("b".into(), false), ("c".into(), false)]);
+    }
+
+    #[test]
+    fn foreign_lines_are_noticed() {
+        assert!(!read(&[b": c\ndata: a\nid\nretry: 1\nevent: x\n\n"], 100, false).1);
+        assert!(read(&[b"<html>\n"], 100, false).1);
+        assert!(read(&[b"Data: a\n"], 100, false).1);
+    }
+
+    #[test]
+    fn an_event_may_be_as_large_as_the_bound_and_no_larger() {
+        for (stream, ok) in [
+            ("data: 45678\n\n", true),
+            ("data: 456789\n\n", false),
+            ("data:5\ndata:1\n\n", true),
+            ("data:5678\ndata:234\n\n", false),
+            ("data: 45678\n\ndata: 45678\n\n: 345678901\n\n", true),
+            (": 23456789012", false),
+        ] {
+            for cut in 0..stream.len() {
+                let (head, tail) = stream.as_bytes().split_at(cut);
+                assert_eq!(read(&[head, tail], 11, false).2, !ok, "{stream:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_sink_can_stop_the_reading() {
+        let mut reader = SseReader::new(100);
+        let mut seen = 0;
+        let stopped = reader.feed(b"data: a\n\ndata: b\n\n", &mut |_| {
+            seen += 1;
+            false
+        });
+        assert_eq!((stopped, seen), (Ok(()), 1));
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let text = prop::sample::select(vec![
+            "data: {\"a\":1}",
+            "data:x",
+            "data",
+            "",
+            ": c",
+            "event: error",
+            "event: y",
+            "id: 7",
+            "dat",
+            "data: äß€😀",
+            "data: 0123456789012345678901234567890123456789",
+        ]);
+        let end = prop::sample::select(vec!["\n", "\r\n", "\r"]);
+        (text, end).prop_map(|(text, end)| format!("{text}{end}"))
+    }
+
+    /// The pieces of `bytes` between sorted cuts.
+    fn pieces(bytes: &[u8], cuts: Vec<prop::sample::Index>) -> Vec<&[u8]> {
+        let mut at: Vec<usize> = cuts.into_iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        at.extend([0, bytes.len()]);
+        at.sort_unstable();
+        at.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_reads_the_same(
+            lines in prop::collection::vec(line(), 0..20),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+            max_event_bytes in 20_usize..80,
+            finish: bool,
+        ) {
+            let stream = lines.concat();
+            let whole = read(&[stream.as_bytes()], max_event_bytes, finish);
+            prop_assert_eq!(&read(&pieces(stream.as_bytes(), cuts), max_event_bytes, finish), &whole);
+            let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+            prop_assert_eq!(&read(&bytes, max_event_bytes, finish), &whole);
+        }
+
+        #[test]
+        fn any_bytes_stay_within_the_bound(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+            max_event_bytes in 0_usize..40,
+        ) {
+            let whole = read(&[&bytes], max_event_bytes, true);
+            prop_assert_eq!(read(&pieces(&bytes, cuts), max_event_bytes, true), whole);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! A response that is no stream: an error, a non-streaming answer, or what came where a stream was asked for.
 
 use crate::error::excerpt;
-use crate::observe::{BodyEnd, Seen};
+use crate::observe::BodyEnd;
 use crate::outcome::Outcome;
 use crate::protocol::{Form, Generated, server_message};
+use crate::seen::Seen;
 
 /// A body that is gathered before it is read.
 #[derive(Debug)]

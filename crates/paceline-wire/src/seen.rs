@@ -1,0 +1,280 @@
+//! What has been seen of one response, and what outcome that makes.
+
+use crate::error::{excerpt, prefix, row_error};
+use crate::observe::{BodyEnd, Limits, Stamp};
+use crate::outcome::Outcome;
+use crate::protocol::{Document, Form, Generated, Protocol, server_message};
+use crate::record::Observation;
+use crate::sse::{Event, SseReader};
+use crate::tokens::TokenCounter;
+
+/// More token events than any answer has; 18 bytes each.
+const MAX_TOKEN_EVENTS: usize = 1 << 24;
+/// More text than any answer has.
+const MAX_TEXT_BYTES: usize = 1 << 28;
+const MAX_NAME_BYTES: usize = 200;
+const MAX_TIMINGS_BYTES: usize = 16 << 10;
+
+/// What has been seen of a response.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) protocol: Protocol,
+    pub(crate) limits: Limits,
+    pub(crate) row: Observation,
+    pub(crate) content_type: Option<String>,
+    /// A whole response has been read to its end, which says as much as an end marker.
+    pub(crate) whole: bool,
+    /// `response_id` is from the body.
+    body_id: bool,
+    /// The first thing that went wrong.
+    pub(crate) failure: Option<(Outcome, String)>,
+    /// Nothing further can be read.
+    pub(crate) broken: bool,
+    tokens: TokenCounter,
+    text_bytes: usize,
+    pub(crate) last: Stamp,
+    /// The read that brought the last token event.
+    last_token_read: u64,
+    kernel_stamped: bool,
+}
+
+impl Seen {
+    pub(crate) fn new(protocol: Protocol, streaming: bool, limits: Limits) -> Self {
+        Self {
+            protocol,
+            limits,
+            row: Observation::new(streaming),
+            content_type: None,
+            whole: false,
+            body_id: false,
+            failure: None,
+            broken: false,
+            tokens: TokenCounter::new(),
+            text_bytes: 0,
+            last: Stamp { ns: 0, kernel: false, read: 0 },
+            last_token_read: 0,
+            kernel_stamped: true,
+        }
+    }
+
+    pub(crate) fn is_success(&self) -> bool {
+        self.row.status.is_none_or(|status| (200..300).contains(&status))
+    }
+
+    /// Notes what went wrong, unless something has before.
+    pub(crate) fn fail(&mut self, outcome: Outcome, text: &str) {
+        self.broken |= outcome == Outcome::Malformed;
+        if self.failure.is_none() {
+            self.failure = Some((outcome, row_error(text)));
+        }
+    }
+
+    pub(crate) fn event_too_large(&mut self) {
+        let text = format!(
+            "event {} is larger than max_event_bytes, {} bytes",
+            self.row.events.saturating_add(1),
+            self.limits.max_event_bytes
+        );
+        self.fail(Outcome::Malformed, &text);
+    }
+
+    pub(crate) fn body_too_large(&mut self) {
+        // An error response is what it is, however long; only the rest of it is not read.
+        self.broken = true;
+        if self.is_success() {
+            let text = format!("the body is larger than {} bytes", self.limits.max_body_bytes);
+            self.fail(Outcome::Malformed, &text);
+        }
+    }
+
+    /// One event of the stream; `false` after the last.
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> bool {
+        self.row.events = self.row.events.saturating_add(1);
+        let data = event.data.trim_ascii();
+        if data == b"[DONE]" {
+            self.row.end_marker = true;
+            return false;
+        }
+        if event.named_error {
+            let text = server_message(data).unwrap_or_else(|| excerpt(data));
+            self.fail(Outcome::ErrorInStream, &text);
+        } else if !data.is_empty() {
+            self.document(data);
+        }
+        !self.broken
+    }
+
+    fn document(&mut self, data: &[u8]) {
+        let mut row_text = std::mem::take(&mut self.row.text);
+        let mut generated = Generated::new(self.limits.keep_text.then_some(&mut row_text));
+        let read = self.read(data, Form::Event, &mut generated);
+        let (bytes, kinds) = (generated.bytes, generated.kinds);
+        self.row.text = row_text;
+        match read {
+            Err(why) => {
+                let text = format!("event {} is {why}: {}", self.row.events, excerpt(data));
+                self.fail(Outcome::Malformed, &text);
+            }
+            Ok(document) => {
+                let usage = document.usage.and_then(|usage| usage.completion());
+                let (listed, other_choice) = (document.listed_tokens, document.other_choice);
+                self.facts(document);
+                if bytes == 0 {
+                    self.tokens.silent(listed);
+                } else {
+                    let tokens = self.tokens.token_event(listed, usage, other_choice);
+                    self.token_event(kinds, bytes, tokens);
+                }
+            }
+        }
+    }
+
+    /// Reads a document; the error says what it is not.
+    pub(crate) fn read<'a>(
+        &self,
+        data: &'a [u8],
+        form: Form,
+        generated: &mut Generated<'_>,
+    ) -> Result<Document<'a>, String> {
+        let text = std::str::from_utf8(data).map_err(|_| "not UTF-8".to_owned())?;
+        if !text.starts_with('{') {
+            return Err("not a JSON object".to_owned());
+        }
+        self.protocol.read(text, form, generated).map_err(|error| {
+            let what = if error.is_data() { "not what the protocol says" } else { "not JSON" };
+            format!("{what} ({error})")
+        })
+    }
+
+    /// Notes what a document says besides its text.
+    pub(crate) fn facts(&mut self, document: Document<'_>) {
+        if let Some(error) = document.error {
+            self.fail(Outcome::ErrorInStream, &error);
+        }
+        let row = &mut self.row;
+        if !document.id.0.is_empty() && !self.body_id {
+            self.body_id = true;
+            row.response_id = name(&document.id.0);
+        }
+        if row.server_model.is_none() {
+            row.server_model = name(&document.model.0);
+        }
+        if !document.finish_reason.0.is_empty() {
+            row.finish_reason = name(&document.finish_reason.0);
+        }
+        if let Some(usage) = document.usage {
+            row.prompt_tokens = usage.prompt().or(row.prompt_tokens);
+            row.completion_tokens = usage.completion().or(row.completion_tokens);
+            row.reasoning_tokens = usage.reasoning().or(row.reasoning_tokens);
+            row.cached_tokens = usage.cached().or(row.cached_tokens);
+        }
+        let timings = document.timings.map(serde_json::value::RawValue::get);
+        if let Some(raw) = timings.filter(|raw| raw.starts_with('{') && raw.len() <= MAX_TIMINGS_BYTES) {
+            let kept = row.server_timings.get_or_insert_default();
+            kept.clear();
+            kept.push_str(raw);
+        }
+    }
+
+    /// Notes a token event that came with the last bytes.
+    pub(crate) fn token_event(&mut self, kinds: u8, bytes: usize, tokens: i32) {
+        let row = &mut self.row;
+        self.text_bytes = self.text_bytes.saturating_add(bytes);
+        if self.text_bytes > MAX_TEXT_BYTES || row.event_ns.len() >= MAX_TOKEN_EVENTS {
+            self.fail(Outcome::Malformed, "the response is longer than any answer: it is not read further");
+            return;
+        }
+        let coalesced = !row.event_ns.is_empty() && self.last_token_read == self.last.read;
+        if coalesced && let Some(before) = row.event_coalesced.last_mut() {
+            *before = true;
+        }
+        self.last_token_read = self.last.read;
+        self.kernel_stamped &= self.last.kernel;
+        row.event_ns.push(self.last.ns);
+        row.event_kind.push(kinds);
+        row.event_tokens.push(tokens);
+        row.event_bytes.push(u32::try_from(bytes).unwrap_or(u32::MAX));
+        row.event_coalesced.push(coalesced);
+    }
+
+    pub(crate) fn end_of_events(&mut self, reader: &mut SseReader, end: &BodyEnd) {
+        if self.broken || self.row.end_marker || *end != BodyEnd::Complete {
+            return;
+        }
+        let before = self.failure.is_some();
+        if reader.finish(&mut |event| self.event(&event)).is_err() {
+            self.event_too_large();
+        }
+        // Without a length the end of the connection is the end of the body: then half an event is a cut.
+        if let Some((outcome @ Outcome::Malformed, text)) = &mut self.failure
+            && !before
+        {
+            *outcome = Outcome::Truncated;
+            *text = row_error(&format!("the response ended within an event; {text}"));
+        }
+        if let Some(line) = reader.foreign().filter(|_| self.row.events == 0) {
+            let text = self.not_a_stream(&format!("it has the line {line}"));
+            self.fail(Outcome::Malformed, &text);
+        }
+    }
+
+    pub(crate) fn not_a_stream(&self, what: &str) -> String {
+        let kind = self.content_type.as_deref().unwrap_or("none");
+        format!("the answer is not an event stream (content-type: {kind}): {what}")
+    }
+
+    pub(crate) fn conclude(mut self, end: BodyEnd, end_ns: i64) -> Observation {
+        let (outcome, error) = match self.failure.take() {
+            Some((outcome, text)) => (outcome, Some(text)),
+            None => self.outcome(end),
+        };
+        self.row.outcome = outcome;
+        self.row.error = error;
+        self.row.end_ns = end_ns;
+        self.row.kernel_stamped = self.kernel_stamped && !self.row.event_ns.is_empty();
+        self.row
+    }
+
+    /// The outcome where nothing went wrong in what was read.
+    fn outcome(&self, end: BodyEnd) -> (Outcome, Option<String>) {
+        let with = |outcome, text: &str| (outcome, Some(row_error(text)));
+        let row = &self.row;
+        let tokens = row.event_ns.len();
+        let marked = row.end_marker || self.whole;
+        match end {
+            BodyEnd::Malformed(text) => with(Outcome::Malformed, &text),
+            // All that the protocol has to say has been said, whatever became of the connection.
+            _ if marked && tokens > 0 => (Outcome::Ok, None),
+            _ if marked => with(Outcome::Empty, "the response is complete and has no generated token"),
+            BodyEnd::Timeout => {
+                with(Outcome::Timeout, &format!("timed out {}", progress(row.status, tokens)))
+            }
+            BodyEnd::Cancelled => {
+                with(Outcome::Cancelled, &format!("cancelled {}", progress(row.status, tokens)))
+            }
+            BodyEnd::ConnectError(text) => with(Outcome::ConnectError, &text),
+            BodyEnd::SendError(text) if row.status.is_none() => with(Outcome::ConnectError, &text),
+            BodyEnd::SendError(text) | BodyEnd::Cut(text) => with(Outcome::Truncated, &text),
+            BodyEnd::Complete if row.status.is_none() => with(Outcome::Truncated, "there was no response"),
+            BodyEnd::Complete if tokens == 0 => with(Outcome::Empty, "the response has no generated token"),
+            BodyEnd::Complete if row.finish_reason.is_some() => (Outcome::Ok, None),
+            BodyEnd::Complete => with(
+                Outcome::Truncated,
+                "the response ended without a finish reason and without an end marker",
+            ),
+        }
+    }
+}
+
+fn progress(status: Option<u16>, tokens: usize) -> String {
+    match (status, tokens) {
+        (None, _) => "before any response".to_owned(),
+        (Some(_), 0) => "before the first token".to_owned(),
+        (Some(_), n) => format!("after {n} token events"),
+    }
+}
+
+/// A name that the server gives, bounded; none when it is empty.
+pub(crate) fn name(text: &str) -> Option<String> {
+    Some(prefix(text.trim(), MAX_NAME_BYTES)).filter(|text| !text.is_empty()).map(str::to_owned)
+}
