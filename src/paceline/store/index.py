@@ -1,0 +1,126 @@
+"""`index.sqlite`: what runs there are, without opening each. Only a cache: the manifests are the truth.
+
+It is mended from the manifests whenever it is read, rebuilt when it is lost or damaged, and done without
+where it cannot be written.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from paceline.errors import StoreError
+from paceline.store.manifest import RunManifest, read_manifest
+from paceline.store.migrations import NewerIndexError, migrate
+from paceline.store.paths import index_file, runs_folder
+
+_Result = TypeVar("_Result")
+_WAIT_S = 5.0
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """One run. `state` as its manifest says, or `unreadable`."""
+
+    id: str
+    name: str | None
+    started_at: str
+    endpoint: str
+    model: str
+    state: str
+
+
+class Index:
+    """The index of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = index_file(home)
+        self._runs = runs_folder(home)
+
+    def put(self, manifest: RunManifest) -> None:
+        """Add a run or replace what is known of it. Never fails: `entries` mends what is missing."""
+        with suppress(sqlite3.Error, NewerIndexError, OSError):
+            self._with(lambda connection: _put(connection, _entry(manifest)))
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run. Never fails."""
+        with suppress(sqlite3.Error, NewerIndexError, OSError):
+            self._with(lambda connection: connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)))
+
+    def entries(self) -> list[IndexEntry]:
+        """All runs that have a folder, oldest first. Never fails: without index, the manifests are read."""
+        present = _run_ids(self._runs)
+        try:
+            return self._with(lambda connection: self._mended(connection, present))
+        except (sqlite3.Error, NewerIndexError, OSError):
+            return [self._read(run_id) for run_id in present]
+
+    def _with(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        try:
+            return self._attempt(work)
+        except sqlite3.OperationalError:
+            # Locked, read-only, or out of reach: not damaged.
+            raise
+        except sqlite3.DatabaseError:
+            for suffix in ("", "-journal", "-wal", "-shm"):
+                self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+            return self._attempt(work)
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        with closing(sqlite3.connect(self._file, timeout=_WAIT_S)) as connection:
+            migrate(connection)
+            with connection:
+                return work(connection)
+
+    def _mended(self, connection: sqlite3.Connection, present: list[str]) -> list[IndexEntry]:
+        known = {row[0]: IndexEntry(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM runs")}
+        for gone in known.keys() - set(present):
+            connection.execute("DELETE FROM runs WHERE id = ?", (gone,))
+        entries = []
+        for run_id in present:
+            entry = known.get(run_id)
+            # A run that had not ended may have, and its writer may not have come to say so here.
+            if entry is None or entry.state in ("running", UNREADABLE):
+                entry = self._read(run_id)
+                if entry != known.get(run_id):
+                    _put(connection, entry)
+            entries.append(entry)
+        return entries
+
+    def _read(self, run_id: str) -> IndexEntry:
+        try:
+            return _entry(read_manifest(self._runs / run_id))
+        except StoreError:
+            return IndexEntry(run_id, None, "", "", "", UNREADABLE)
+
+
+_COLUMNS = "id, name, started_at, endpoint, model, state"
+
+
+def _put(connection: sqlite3.Connection, entry: IndexEntry) -> None:
+    connection.execute(
+        f"INSERT OR REPLACE INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
+        (entry.id, entry.name, entry.started_at, entry.endpoint, entry.model, entry.state),
+    )
+
+
+def _entry(manifest: RunManifest) -> IndexEntry:
+    return IndexEntry(
+        id=manifest.id,
+        name=manifest.name,
+        started_at=manifest.started_at.isoformat(),
+        endpoint=manifest.endpoint,
+        model=manifest.model,
+        state=manifest.state,
+    )
+
+
+def _run_ids(runs: Path) -> list[str]:
+    """The names of the folders, sorted: that is by time."""
+    try:
+        return sorted(child.name for child in runs.iterdir() if child.is_dir() and child.name[:1] != ".")
+    except OSError:
+        return []

@@ -1,0 +1,84 @@
+"""Who is writing a run right now.
+
+The writer holds an advisory lock on a file in the run's folder. The kernel lets go of it when the process
+ends, however it ends, so a run that says `running` and is not locked was cut off. A process id would not do:
+ids are used again, and another container has others.
+"""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from paceline.errors import StoreError
+from paceline.store.atomic import store_error
+
+LOCK_NAME = ".writer"
+# A reader that looks whether the run is locked holds it for an instant.
+_TRIES = 5
+_PAUSE_S = 0.02
+
+
+class WriterLock:
+    """Held from creation to `release` or to the end of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock of the run in `folder`. Raises StoreError when another process has it."""
+        path = folder / LOCK_NAME
+        try:
+            self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise store_error(f"cannot write {path}", error) from error
+        if not _take(self._handle):
+            holder = _holder(self._handle)
+            self.release()
+            raise StoreError(
+                f"run {folder.name} is being written by another process{holder}",
+                "wait until it has ended, or stop it",
+            )
+        # Only for the message above: who holds the lock is known by the lock.
+        with suppress(OSError):
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go; harmless when called again."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a living process is writing the run in `folder`."""
+    try:
+        handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _take(handle: int) -> bool:
+    for attempt in range(_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if attempt + 1 < _TRIES:
+                time.sleep(_PAUSE_S)
+        else:
+            return True
+    return False
+
+
+def _holder(handle: int) -> str:
+    try:
+        text = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return f" (process {text})" if text.isdigit() else ""

@@ -1,0 +1,129 @@
+"""`run.json`: what a stored run is."""
+
+import json
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from paceline.errors import ConfigError, StoreError
+from paceline.store.atomic import write_text
+
+MANIFEST_NAME = "run.json"
+SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
+LATEST = "latest"
+RunState = Literal["running", "complete", "interrupted", "failed"]
+
+# No vowels and no look-alikes: ids are read aloud and typed.
+_ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
+
+
+def new_run_id(now: datetime | None = None) -> str:
+    """An id that sorts by time: `20261130-071502-k3f9` (UTC)."""
+    moment = (now or datetime.now(UTC)).astimezone(UTC)
+    tail = "".join(secrets.choice(_ALPHABET) for _ in range(4))
+    return f"{moment:%Y%m%d-%H%M%S}-{tail}"
+
+
+def check_name(name: str) -> str:
+    """A name that a run can be found by. Raises ConfigError."""
+    hint = "use 1 to 100 printable characters, and not the word `latest`, which means the newest run"
+    if not name.strip() or len(name) > 100 or not name.isprintable():
+        raise ConfigError(f"{name!r} cannot be the name of a run", hint)
+    if name.strip() == LATEST:
+        raise ConfigError("a run cannot be named `latest`", hint)
+    return name.strip()
+
+
+class RunManifest(BaseModel):
+    """`paceline.run/1` (docs/reference/store.md).
+
+    `endpoint`: URL without credentials. `workload`: the whole workload spec. `load`: arrival, caps, seed,
+    timeout. `slo`: metric -> limit. `segments`: the last progress object of each start of the load generator.
+    `calibration`: the instrument's error that was current when the run was made. `notes`: what a reader must
+    know.
+    """
+
+    # A later version may add keys to this schema: they survive a resume by this one.
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+    schema_name: Literal["paceline.run/1"] = Field(default=SCHEMA, alias="schema")
+    id: str = Field(default_factory=new_run_id)
+    name: str | None = None
+    version: str
+    started_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    finished_at: datetime | None = None
+    state: RunState = "running"
+    endpoint: str
+    model: str
+    protocol: str
+    streaming: bool = True
+    workload: dict[str, Any] = Field(default_factory=dict)
+    load: dict[str, Any] = Field(default_factory=dict)
+    slo: dict[str, Any] | None = None
+    host: dict[str, Any] = Field(default_factory=dict)
+    segments: list[dict[str, Any]] = Field(default_factory=list)
+    calibration: dict[str, Any] | None = None
+    notes: list[str] = Field(default_factory=list)
+
+    @field_validator("endpoint")
+    @classmethod
+    def _without_credentials(cls, url: str) -> str:
+        """A password must not reach the disk, whoever wrote the URL."""
+        parts = urlsplit(url)
+        if "@" not in parts.netloc:
+            return url
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+    @property
+    def origins(self) -> dict[int, int]:
+        """`origin_ns` of each segment."""
+        return {int(segment["segment"]): int(segment["origin_ns"]) for segment in self.segments}
+
+    def to_json(self) -> str:
+        """The document as text."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+
+    def write(self, folder: Path) -> None:
+        """Write it into the run's folder, whole or not at all. Raises StoreError."""
+        write_text(folder / MANIFEST_NAME, self.to_json())
+
+
+def read_manifest(folder: Path) -> RunManifest:
+    """The manifest of the run in `folder`. Raises StoreError when it is missing, damaged or too new."""
+    path = folder / MANIFEST_NAME
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing", f"{folder.name} is no complete run: delete it") from None
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {path}: {error.strerror}", "check the permissions of the file"
+        ) from error
+    except ValueError as error:
+        raise StoreError(f"{path} is damaged: {error}", _damaged_hint(folder)) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise StoreError(
+            f"{path} has schema {schema!r}, this Paceline reads {SCHEMA!r}", _schema_hint(schema)
+        )
+    try:
+        return RunManifest.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoreError(f"{path} is damaged: {where}: {first['msg']}", _damaged_hint(folder)) from error
+
+
+def _schema_hint(schema: object) -> str:
+    family, _, number = str(schema).rpartition("/")
+    if family == "paceline.run" and number.isdigit() and int(number) > int(SCHEMA.rpartition("/")[2]):
+        return "a newer Paceline wrote this run: upgrade Paceline to read it"
+    return "this is no run of Paceline"
+
+
+def _damaged_hint(folder: Path) -> str:
+    return f"restore the file from a backup, or delete the run: paceline runs delete {folder.name}"

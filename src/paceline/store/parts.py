@@ -1,0 +1,137 @@
+"""Parquet parts: numbered files of one kind in a run's folder, each written whole or not at all.
+
+A row may be in two parts: after a crash while small parts were being merged, or when a request that was cut
+off was made again by a resumed run. Readers drop the double.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paceline.errors import StoreError
+from paceline.store.atomic import replaced
+
+CANCELLED = "cancelled"
+# Instants grow by steps of milliseconds: their differences are a third of their size.
+_DELTA_COLUMNS = ("event_ns",)
+# Merging stops at this size, so that it needs bounded memory.
+MERGED_ROWS = 100_000
+MERGED_BYTES = 128 * 1024 * 1024
+
+
+def part_paths(folder: Path, kind: str) -> list[Path]:
+    """The parts of `kind` (`requests`, `plan`) in order of writing."""
+    return sorted(folder.glob(f"{kind}-*.parquet"))
+
+
+def part_path(folder: Path, kind: str, number: int) -> Path:
+    """Where part `number` of `kind` lies."""
+    return folder / f"{kind}-{number:05d}.parquet"
+
+
+def next_number(folder: Path, kind: str) -> int:
+    """The number of the next part."""
+    paths = part_paths(folder, kind)
+    return int(paths[-1].stem.rpartition("-")[2]) + 1 if paths else 0
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write one Parquet file, whole or not at all. Raises StoreError."""
+    deltas = [name for name in _DELTA_COLUMNS if name in table.column_names]
+    plain = [name for name in table.column_names if name not in deltas]
+    with replaced(path) as temporary:
+        pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            use_dictionary=plain,  # type: ignore[arg-type]  # a list of names, which the stubs forgot
+            column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in deltas} or None,
+        )
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read one Parquet file. Raises StoreError when it is damaged or cannot be read."""
+    try:
+        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(
+            f"{path} cannot be read: {str(error).splitlines()[0]}",
+            "restore it from a backup, or delete the file: the rest of the run stays readable",
+        ) from error
+
+
+def read_parts(folder: Path, kind: str, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """All parts of `kind` one after the other, doubles included; `columns`: only these.
+
+    A column of `schema` that no part has is null; further columns of the parts are kept. Raises StoreError.
+    """
+    wanted = [schema.field(name) for name in (columns if columns is not None else schema.names)]
+    empty = pa.schema(wanted).empty_table()
+    tables = [read_table(path, columns) for path in part_paths(folder, kind)]
+    if not tables:
+        return empty
+    whole = pa.concat_tables([empty, *tables], promote_options="permissive")
+    return whole.select(
+        [*empty.column_names, *(n for n in whole.column_names if n not in empty.column_names)]
+    )
+
+
+def first_of_each(table: pa.Table) -> pa.Table:
+    """One row a `request_index`, sorted by it: the first that is complete, or else the first.
+
+    A row of outcome `cancelled` is not complete: its request was made again by the resumed run.
+    """
+    index = _numpy(table["request_index"]).astype(np.uint64)
+    incomplete = np.zeros(len(index), np.bool_)
+    if "outcome" in table.column_names:
+        incomplete = _numpy(pc.equal(table["outcome"], pa.scalar(CANCELLED))).astype(np.bool_)
+    if len(index) == 0 or (not incomplete.any() and bool(np.all(index[1:] > index[:-1]))):
+        return table
+    order = np.lexsort((np.arange(len(index)), incomplete, index))
+    ordered = index[order]
+    keep = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    return table.take(pa.array(order[keep]))
+
+
+def merge_parts(folder: Path, kind: str) -> None:
+    """Merge many small parts into few larger ones. Raises StoreError.
+
+    The merged part takes the name of its first piece; only then are the other pieces removed, so a crash
+    leaves doubles and loses nothing.
+    """
+    for group in _groups(part_paths(folder, kind)):
+        write_table(
+            group[0], pa.concat_tables([read_table(path) for path in group], promote_options="permissive")
+        )
+        for path in group[1:]:
+            path.unlink(missing_ok=True)
+
+
+def _groups(paths: list[Path]) -> Iterator[list[Path]]:
+    """Neighbouring parts that may become one, at least two at a time."""
+    group: list[Path] = []
+    rows = size = 0
+    for path in paths:
+        metadata = pq.read_metadata(path)
+        part_rows = metadata.num_rows
+        part_size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        if group and (rows + part_rows > MERGED_ROWS or size + part_size > MERGED_BYTES):
+            if len(group) > 1:
+                yield group
+            group, rows, size = [], 0, 0
+        group.append(path)
+        rows += part_rows
+        size += part_size
+    if len(group) > 1:
+        yield group
+
+
+def _numpy(column: Any) -> Any:
+    return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).to_numpy(
+        zero_copy_only=False
+    )

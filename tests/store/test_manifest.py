@@ -1,0 +1,81 @@
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paceline.errors import ConfigError, StoreError
+from paceline.store.manifest import RunManifest, check_name, new_run_id, read_manifest
+from tests.store.samples import manifest, progress
+
+
+def test_ids_sort_by_time() -> None:
+    earlier = new_run_id(datetime(2026, 11, 30, 7, 15, 2, tzinfo=UTC))
+    later = new_run_id(datetime(2026, 11, 30, 7, 15, 3, tzinfo=UTC))
+    assert re.fullmatch(r"20261130-071502-[2-9a-z]{4}", earlier)
+    assert earlier < later
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    made = manifest(
+        name="nightly", segments=[progress(0), progress(1)], slo={"ttft_ms": 500.0}, calibration={"a": 1}
+    )
+    made.write(tmp_path)
+    assert read_manifest(tmp_path) == made
+    assert json.loads((tmp_path / "run.json").read_text())["schema"] == "paceline.run/1"
+    assert made.origins == {0: 1_000_000, 1: 2_000_000}
+
+
+def test_credentials_in_the_endpoint_do_not_reach_the_disk() -> None:
+    made = manifest(endpoint="https://user:secret@example.test:8443/v1")
+    assert made.endpoint == "https://example.test:8443/v1"
+
+
+def test_a_newer_schema_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"schema": "paceline.run/2", "id": "x"}')
+    with pytest.raises(StoreError, match=r"paceline\.run/2") as caught:
+        read_manifest(tmp_path)
+    assert caught.value.hint is not None
+    assert "upgrade Paceline" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "damaged"), ("[]", "schema None"), ('{"schema": "other/1"}', "schema"), (b"\xff\xfe", "damaged")],
+)
+def test_what_is_no_manifest(tmp_path: Path, text: str | bytes, message: str) -> None:
+    (tmp_path / "run.json").write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(StoreError, match=message):
+        read_manifest(tmp_path)
+
+
+def test_a_wrong_field_is_named(tmp_path: Path) -> None:
+    document = json.loads(manifest().to_json())
+    document["state"] = "sleeping"
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(StoreError, match="damaged: state"):
+        read_manifest(tmp_path)
+
+
+def test_keys_of_a_later_version_survive(tmp_path: Path) -> None:
+    document = json.loads(manifest().to_json())
+    document["added_later"] = [1, 2]
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    read_manifest(tmp_path).write(tmp_path)
+    assert json.loads((tmp_path / "run.json").read_text())["added_later"] == [1, 2]
+
+
+def test_names() -> None:
+    assert check_name(" nightly ") == "nightly"
+    for bad in ("", " ", "latest", "a\nb", "x" * 101):
+        with pytest.raises(ConfigError):
+            check_name(bad)
+
+
+def test_the_manifest_has_the_fields_of_the_contract() -> None:
+    assert set(json.loads(manifest().to_json())) == {
+        *("schema", "id", "name", "version", "started_at", "finished_at", "state", "endpoint", "model"),
+        *("protocol", "streaming", "workload", "load", "slo", "host", "segments", "calibration", "notes"),
+    }
+    assert RunManifest.model_fields["schema_name"].alias == "schema"

@@ -1,0 +1,90 @@
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from paceline.errors import StoreError
+from paceline.store import parts
+from paceline.store.schema import ROW_SCHEMA
+from tests.support.rows import make_row, rows_table
+
+
+def row(index: int, outcome: str = "ok", **columns: Any) -> dict[str, Any]:
+    return make_row(request_index=index, outcome=outcome, **columns)
+
+
+def test_first_complete_wins_and_rows_are_sorted() -> None:
+    table = pa.Table.from_pylist(
+        [
+            row(2, "cancelled", segment=0),
+            row(1, "http_error", segment=0),
+            row(2, "ok", segment=1),
+            row(1, "ok", segment=1),
+            row(3, "cancelled", segment=0),
+            row(3, "cancelled", segment=1),
+            row(2, "ok", segment=2),
+        ],
+        schema=ROW_SCHEMA,
+    )
+    kept = parts.first_of_each(table)
+    assert kept["request_index"].to_pylist() == [1, 2, 3]
+    assert kept["outcome"].to_pylist() == ["http_error", "ok", "cancelled"]
+    assert kept["segment"].to_pylist() == [0, 1, 0]
+
+
+def test_sorted_rows_without_doubles_stay_as_they_are() -> None:
+    table = rows_table([row(i) for i in range(1, 5)])
+    assert parts.first_of_each(table) is table
+    assert parts.first_of_each(ROW_SCHEMA.empty_table()).num_rows == 0
+
+
+def test_a_part_keeps_every_column(tmp_path: Path) -> None:
+    table = rows_table([row(1, text="ü 😀", error=None), row(2, event_ms=(), sent_ms=None)])
+    parts.write_table(parts.part_path(tmp_path, "requests", 0), table)
+    assert parts.read_parts(tmp_path, "requests", ROW_SCHEMA).equals(table)
+
+
+def test_a_column_that_an_old_part_lacks_is_null(tmp_path: Path) -> None:
+    table = rows_table([row(1)]).drop_columns(["server_timings"])
+    parts.write_table(parts.part_path(tmp_path, "requests", 0), table)
+    read = parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
+    assert read.column_names == ROW_SCHEMA.names
+    assert read["server_timings"].to_pylist() == [None]
+
+
+def test_merging_changes_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MERGED_ROWS", 25)
+    for number in range(7):
+        table = rows_table([row(number * 10 + k + 1) for k in range(10)])
+        parts.write_table(parts.part_path(tmp_path, "requests", number), table)
+    before = parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
+    parts.merge_parts(tmp_path, "requests")
+    assert len(parts.part_paths(tmp_path, "requests")) == 4
+    assert parts.read_parts(tmp_path, "requests", ROW_SCHEMA).equals(before)
+    assert parts.next_number(tmp_path, "requests") == 7
+
+
+def test_a_crash_while_merging_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        parts.write_table(
+            parts.part_path(tmp_path, "requests", number), rows_table([row(number + 1), row(number + 10)])
+        )
+    before = parts.first_of_each(parts.read_parts(tmp_path, "requests", ROW_SCHEMA))
+
+    def killed(self: Path, missing_ok: bool = False) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            parts.merge_parts(tmp_path, "requests")
+    assert parts.first_of_each(parts.read_parts(tmp_path, "requests", ROW_SCHEMA)).equals(before)
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    parts.part_path(tmp_path, "requests", 0).write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(StoreError, match=r"requests-00000\.parquet cannot be read"):
+        parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
