@@ -1,0 +1,322 @@
+"""What a target is: where requests go, in which protocol, and with which credentials."""
+
+import os
+import re
+import socket
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from paceline.errors import ConfigError, EndpointError
+
+Protocol = Literal["openai-chat", "openai-completions"]
+
+_PATHS: dict[str, str] = {"openai-chat": "/chat/completions", "openai-completions": "/completions"}
+_PORTS = {"http": 80, "https": 443}
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# The load generator writes these itself.
+_RESERVED_HEADERS = (
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "accept-encoding",
+)
+_URL_HINT = "write the base URL of the server: http://localhost:8000 or https://api.example.com/v1"
+
+
+@dataclass(frozen=True)
+class Target:
+    """An endpoint. Secrets (header values, the key) are in no repr and in nothing that `to_dict` gives.
+
+    `base_path` begins with `/` or is empty and never ends with `/`; the request path is `base_path` followed
+    by the protocol's own. `model` may be None until the server's only model is known.
+    """
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    base_path: str
+    protocol: Protocol
+    model: str | None = None
+    query: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    ca_pem: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(
+        cls,
+        url: str,
+        *,
+        model: str | None = None,
+        protocol: Protocol | None = None,
+        headers: Sequence[str] = (),
+        api_key_env: str | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
+    ) -> "Target":
+        """Read what a person types.
+
+        A bare origin gets `/v1`, as OpenAI clients expect of a base URL; a URL that ends with a protocol's
+        own path names that protocol. Raises EndpointError for the URL, ConfigError for headers, the key and
+        the CA file.
+        """
+        parts = _split(url)
+        scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
+        base_path, named = _base_path(parts.path)
+        if protocol is not None and protocol not in _PATHS:
+            raise ConfigError(f"protocol {protocol!r} is unknown", "use " + " or ".join(get_args(Protocol)))
+        if named and protocol and named != protocol:
+            raise ConfigError(
+                f"the URL ends with {_PATHS[named]}, which is not the protocol {protocol}",
+                f"leave the path's end out, or use --protocol {named}",
+            )
+        key = None if api_key_env is None else _key_from_env(api_key_env)
+        pairs = tuple(_header(text) for text in headers)
+        if key is not None and any(name.lower() == "authorization" for name, _ in pairs):
+            raise ConfigError(
+                "an API key and an authorization header are both given",
+                "give one of --api-key-env and --header",
+            )
+        if ca_file is not None and scheme == "http":
+            raise ConfigError(
+                "a CA file is given, but the URL is http", "use https://, or leave --ca-file out"
+            )
+        return cls(
+            scheme=scheme,
+            host=_host(parts),
+            port=_port(parts) or _PORTS[scheme],
+            base_path=base_path,
+            protocol=protocol or named or "openai-chat",
+            model=model,
+            query=parts.query,
+            headers=pairs,
+            api_key=key,
+            ca_pem=None if ca_file is None else _ca_pem(Path(ca_file)),
+        )
+
+    @property
+    def path(self) -> str:
+        """Path and query of a request."""
+        return self.base_path + _PATHS[self.protocol] + (f"?{self.query}" if self.query else "")
+
+    @property
+    def origin(self) -> str:
+        """`https://host:port`, the port left out where it is the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
+
+    @property
+    def display(self) -> str:
+        """The base URL for people, reports and manifests: without credentials and query."""
+        return self.origin + self.base_path
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be shown: the key, header values and values of the query; longest first."""
+        found = {value for _, value in self.headers if len(value) >= 4}
+        # A server may say back `Bearer KEY` as KEY alone.
+        found |= {part for _, value in self.headers for part in value.split() if len(part) >= 8}
+        found |= {value for _, value in parse_qsl(self.query) if len(value) >= 8}
+        if self.api_key:
+            found.add(self.api_key)
+        return tuple(sorted(found, key=len, reverse=True))
+
+    def redact(self, text: str) -> str:
+        """The text without any of this target's secrets, for what a server says back."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[redacted]")
+        return text
+
+    def with_model(self, model: str) -> "Target":
+        """The same target for another model."""
+        return replace(self, model=model)
+
+    def all_headers(self) -> list[tuple[str, str]]:
+        """Headers to send, the key included as `authorization: Bearer`. Secret: not for records."""
+        own = [] if self.api_key is None else [("authorization", f"Bearer {self.api_key}")]
+        return [*own, *self.headers]
+
+    def resolve(self) -> list[str]:
+        """Socket addresses (`127.0.0.1:9100`, `[::1]:9100`) in the resolver's order; EndpointError if none.
+
+        Asked once before a run, so that no name look-up falls into a request's time.
+        """
+        try:
+            found = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+            )
+        except (socket.gaierror, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, socket.gaierror) else "not a valid host name"
+            raise EndpointError(
+                f"{self.display}: the host name {self.host!r} cannot be resolved: {reason}",
+                "check the spelling of the host, and this machine's DNS",
+            ) from error
+        addresses = [
+            f"[{address[0]!s}]:{self.port}" if family == socket.AF_INET6 else f"{address[0]!s}:{self.port}"
+            for family, _, _, _, address in found
+            if family in (socket.AF_INET, socket.AF_INET6)
+        ]
+        # A scoped link-local address cannot be written as a plain socket address.
+        plain = [address for address in dict.fromkeys(addresses) if "%" not in address]
+        if not plain:
+            raise EndpointError(f"{self.display}: {self.host!r} has no IP address", "check the host name")
+        return plain
+
+    def load_target(self, addresses: Sequence[str], streaming: bool) -> dict[str, Any]:
+        """The `target` object of paceline.load/1. Holds secrets: only for the load generator."""
+        return {
+            "scheme": self.scheme,
+            "host": self.host,
+            "port": self.port,
+            "path": self.path,
+            "addresses": list(addresses),
+            "headers": [list(pair) for pair in self.all_headers()],
+            "ca_pem": self.ca_pem,
+            "protocol": self.protocol,
+            "streaming": streaming,
+        }
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """What certificates are checked against: the given CA alone, or the system's roots."""
+        return ssl.create_default_context(cadata=self.ca_pem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For manifests: everything but secrets; of headers the names only."""
+        return {
+            "url": self.display,
+            "model": self.model,
+            "protocol": self.protocol,
+            "header_names": [name for name, _ in self.headers],
+            "api_key": self.api_key is not None,
+            "own_ca": self.ca_pem is not None,
+        }
+
+
+def _split(url: str) -> SplitResult:
+    text = url.strip()
+    if not text:
+        raise EndpointError("the URL is empty", _URL_HINT)
+    if any(ord(letter) <= 32 or ord(letter) == 127 for letter in text):
+        raise EndpointError("the URL has a space or a control character in it", _URL_HINT)
+    scheme, mark, rest = text.partition("://")
+    if not mark and re.match(r"https?:(/|$)", text, re.IGNORECASE):
+        raise EndpointError("the URL's scheme is not followed by ://", _URL_HINT)
+    if re.match(r"[0-9a-fA-F]*:[0-9a-fA-F:]*:", rest or text):
+        raise EndpointError("the URL has an IPv6 address without brackets", "write http://[::1]:8000")
+    if not mark:
+        # Names in a local network and loopback seldom speak TLS, so a missing scheme means http.
+        text = "http://" + text.removeprefix("//")
+    elif scheme.lower() not in _PORTS:
+        raise EndpointError(f"the URL's scheme is {scheme!r}", "use http:// or https://")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise EndpointError(f"the URL cannot be read: {error}", _URL_HINT) from error
+    if "@" in parts.netloc:
+        raise EndpointError(
+            "the URL holds credentials, which would end up in logs and reports",
+            "leave them out of the URL; use --api-key-env NAME, or --header 'authorization: ...'",
+        )
+    if parts.fragment:
+        raise EndpointError(f"the URL has a fragment (#{parts.fragment})", "leave out what follows #")
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname
+    if not host:
+        raise EndpointError("there is no host in the URL", _URL_HINT)
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError as error:
+            raise EndpointError(f"the host {host!r} is not a valid name", _URL_HINT) from error
+    return host
+
+
+def _port(parts: SplitResult) -> int | None:
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise EndpointError(
+            f"the port in {parts.netloc!r} is not a number between 1 and 65535", _URL_HINT
+        ) from error
+    if port == 0:
+        raise EndpointError(f"the port in {parts.netloc!r} is 0", _URL_HINT)
+    return port
+
+
+def _base_path(path: str) -> tuple[str, Protocol | None]:
+    """Base path and the protocol that the path's end names, if it does."""
+    path = re.sub(r"/{2,}", "/", path).rstrip("/")
+    named: Protocol | None = None
+    if path.endswith("/chat/completions"):
+        named, path = "openai-chat", path.removesuffix("/chat/completions")
+    elif path.endswith("/completions"):
+        named, path = "openai-completions", path.removesuffix("/completions")
+    elif path.endswith("/models"):
+        path = path.removesuffix("/models")
+    elif not path:
+        path = "/v1"
+    return path, named
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition(":")
+    name, value = name.strip(), value.strip()
+    hint = "write --header 'Name: value'"
+    # Without a colon the text may be nothing but the secret, so it is not repeated.
+    if not mark:
+        raise ConfigError("a header has no colon", hint)
+    if not _HEADER_NAME.fullmatch(name):
+        raise ConfigError("a header's name is empty or has a character that names may not have", hint)
+    if not value or not value.isascii() or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ConfigError(
+            f"the value of header {name!r} is empty, or has a letter that headers may not have",
+            hint,
+        )
+    if name.lower() in _RESERVED_HEADERS:
+        raise ConfigError(f"header {name!r} is written by Paceline itself", "leave it out")
+    return name, value
+
+
+def _key_from_env(variable: str) -> str:
+    # What does not look like a variable is probably the key itself, so it is not repeated.
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", variable):
+        raise ConfigError(
+            "--api-key-env is not the name of an environment variable",
+            "give the name of the variable that holds the key, not the key: --api-key-env OPENAI_API_KEY",
+        )
+    shown = variable if variable.isupper() else "of --api-key-env"
+    hint = "set it before; --api-key-env takes the variable's name, not the key"
+    value = os.environ.get(variable)
+    if value is None:
+        raise ConfigError(f"the environment variable {shown} is not set", hint)
+    value = value.strip()
+    if not value:
+        raise ConfigError(f"the environment variable {shown} is empty", hint)
+    if not value.isascii() or any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ConfigError(
+            f"the key in the environment variable {shown} has a letter that a header may not have",
+            "check it for line breaks and quotation marks",
+        )
+    return value
+
+
+def _ca_pem(path: Path) -> str:
+    hint = "give a PEM file with -----BEGIN CERTIFICATE-----"
+    try:
+        pem = path.expanduser().read_text(encoding="ascii")
+    except OSError as error:
+        raise ConfigError(f"the CA file {path} cannot be read: {error.strerror}", hint) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the CA file {path} is not PEM", hint) from error
+    try:
+        ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"the CA file {path} is not PEM", hint) from error
+    return pem
