@@ -1,0 +1,139 @@
+use super::*;
+
+const MS: i64 = 1_000_000;
+
+fn config() -> EngineConfig {
+    EngineConfig {
+        slots: 2,
+        prefill_tok_s: 1_000.0,
+        prefill_base_us: 2_000,
+        decode_step_base_us: 8_000,
+        decode_step_per_seq_us: 1_000,
+        prefix_cache: false,
+        cached_prefill_share: 0.0,
+        queue_limit: 2,
+        ..EngineConfig::default()
+    }
+}
+
+fn job(number: u64, prompt_tokens: u64, output_tokens: u64) -> Job {
+    Job { number, prompt_tokens, prefix_hashes: Vec::new(), output_tokens }
+}
+
+fn run(model: &mut EngineModel) -> Vec<Emission> {
+    let mut out = Vec::new();
+    model.advance(i64::MAX, &mut out);
+    out
+}
+
+fn due_ms(emissions: &[Emission], number: u64) -> Vec<i64> {
+    emissions.iter().filter(|e| e.number == number).map(|e| e.due_ns / MS).collect()
+}
+
+#[test]
+fn one_request_has_its_prefill_and_then_a_token_a_step() {
+    let mut model = EngineModel::new(config(), 1);
+    model.submit(job(1, 10, 4), 100 * MS).unwrap();
+    assert_eq!(model.next_ns(), Some(112 * MS));
+    let out = run(&mut model);
+    assert_eq!(due_ms(&out, 1), [112, 121, 130, 139]);
+    assert_eq!(out.iter().map(|e| e.last).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(model.next_ns(), None);
+}
+
+#[test]
+fn a_second_sequence_makes_steps_longer_but_its_prefill_does_not_stop_them() {
+    let mut model = EngineModel::new(config(), 1);
+    model.submit(job(1, 10, 6), 0).unwrap();
+    model.submit(job(2, 10, 2), 0).unwrap();
+    let out = run(&mut model);
+    // The second prefill ends at 24, in the middle of the step 21 to 30, and joins at 30: that step takes 10.
+    assert_eq!(due_ms(&out, 1), [12, 21, 30, 40, 49, 58]);
+    assert_eq!(due_ms(&out, 2), [24, 40]);
+}
+
+#[test]
+fn requests_wait_in_order_for_a_slot_and_the_queue_is_bounded() {
+    let mut model = EngineModel::new(config(), 1);
+    for number in 1..=4 {
+        model.submit(job(number, 0, 2), 0).unwrap();
+    }
+    assert_eq!((model.submit(job(5, 0, 2), 0), model.queued()), (Err(QueueFull), 2));
+    let out = run(&mut model);
+    let firsts: Vec<u64> = (1..=4).map(|n| due_ms(&out, n)[0] as u64).collect();
+    // Slots are free at 11 (request 1) and, since request 2 joins then, at 20.
+    assert_eq!(due_ms(&out, 1), [2, 11]);
+    assert_eq!(due_ms(&out, 2), [4, 20]);
+    assert_eq!(firsts, [2, 4, 13, 22]);
+    assert_eq!(model.queued(), 0);
+}
+
+#[test]
+fn a_cancelled_request_frees_its_slot() {
+    let mut model = EngineModel::new(config(), 1);
+    for number in 1..=3 {
+        model.submit(job(number, 0, 1_000), 0).unwrap();
+    }
+    model.cancel(1, 5 * MS);
+    assert_eq!(model.queued(), 0, "the third has the slot now");
+    model.cancel(2, 6 * MS);
+    model.cancel(3, 7 * MS);
+    model.cancel(99, 7 * MS);
+    assert!(run(&mut model).is_empty());
+}
+
+#[test]
+fn a_late_caller_gets_the_planned_instants() {
+    let mut early = EngineModel::new(config(), 1);
+    let mut late = EngineModel::new(config(), 1);
+    for model in [&mut early, &mut late] {
+        model.submit(job(1, 10, 40), 0).unwrap();
+        model.submit(job(2, 30, 40), 0).unwrap();
+    }
+    let mut stepped = Vec::new();
+    for now in 0..2_000 {
+        early.advance(now * MS, &mut stepped);
+    }
+    assert_eq!(stepped, run(&mut late));
+}
+
+#[test]
+fn a_known_prefix_is_not_computed_again() {
+    let cached = EngineConfig { prefix_cache: true, ..config() };
+    let mut model = EngineModel::new(cached, 1);
+    let prompt = |number| Job { number, prompt_tokens: 40, prefix_hashes: vec![7, 8], output_tokens: 1 };
+    model.submit(prompt(1), 0).unwrap();
+    let first = run(&mut model);
+    model.submit(prompt(2), 100 * MS).unwrap();
+    let second = run(&mut model);
+    assert_eq!((first[0].due_ns, first[0].cached_tokens), (42 * MS, 0));
+    assert_eq!((second[0].due_ns, second[0].cached_tokens), (110 * MS, 32));
+    model.submit(Job { prompt_tokens: 32, ..prompt(3) }, 200 * MS).unwrap();
+    assert_eq!(run(&mut model)[0].cached_tokens, 31, "the last prompt token is always computed");
+}
+
+#[test]
+fn bursts_are_seeded_bounded_and_as_frequent_as_asked() {
+    let spec =
+        EngineConfig { spec_burst: Some(SpecBurst { max_tokens: 4, acceptance: 0.6 }), slots: 1, ..config() };
+    let sizes = |seed| {
+        let mut model = EngineModel::new(spec.clone(), seed);
+        model.submit(job(1, 0, 20_000), 0).unwrap();
+        run(&mut model).iter().map(|e| e.tokens).collect::<Vec<_>>()
+    };
+    let got = sizes(1);
+    assert_eq!(got, sizes(1));
+    assert_ne!(got, sizes(2));
+    assert_eq!(got.iter().sum::<u64>(), 20_000, "never more than asked");
+    assert!(got.iter().all(|tokens| (1..=4).contains(tokens)));
+    let mean = 20_000.0 / got.len() as f64;
+    let expected = 1.0 + 0.6 + 0.36 + 0.216;
+    assert!((mean - expected).abs() < 0.05, "{mean} {expected}");
+}
+
+#[test]
+fn nothing_runs_when_nothing_is_asked() {
+    let mut model = EngineModel::new(config(), 1);
+    assert_eq!(model.next_ns(), None);
+    assert!(run(&mut model).is_empty());
+}

@@ -1,0 +1,485 @@
+//! One answer on its way: what leaves next, when, and with what bytes. It knows neither sockets nor clocks, so that
+//! every byte and instant of it can be tested.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::config::{EngineConfig, ExactConfig, Mode, UsageMode};
+use crate::fault::{Fault, FaultKind};
+use crate::frames::{ERROR_BODY, Frames, HTML_BODY, Manner, Outbox, Usage};
+use crate::http::{BodyFraming, push_head, push_json};
+use crate::request::{Call, Protocol};
+use crate::schedule::Schedule;
+use crate::shape::Shape;
+use crate::text::Text;
+use crate::truth::{End, SentEvent, TruthRecord};
+
+/// What an answer is made from.
+#[derive(Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) number: u64,
+    pub(crate) call: &'a Call,
+    pub(crate) mode: Mode,
+    pub(crate) exact: &'a ExactConfig,
+    pub(crate) engine: &'a EngineConfig,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) text: Arc<Text>,
+    pub(crate) received_ns: i64,
+    pub(crate) created_s: i64,
+    pub(crate) keep_alive: bool,
+    /// The truth log wants each event.
+    pub(crate) log_events: bool,
+}
+
+/// What to do once the bytes of a step have been sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// There is more to come.
+    Continue,
+    /// The answer is over.
+    Done,
+    /// Close the connection.
+    Cut,
+    /// Reset the connection.
+    Reset,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Head,
+    Empty(u64),
+    Tokens,
+    Over,
+}
+
+/// Where the tokens come from.
+#[derive(Debug)]
+enum Source {
+    Exact(Schedule),
+    /// Due instants and numbers of tokens that the model has let come, and the instant of the last ones.
+    Engine {
+        ready: VecDeque<(i64, u64)>,
+        complete_ns: Option<i64>,
+    },
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Response {
+    number: u64,
+    streaming: bool,
+    keep_alive: bool,
+    frames: Frames,
+    shape: Shape,
+    role_event: bool,
+    empty_events: u64,
+    usage_mode: UsageMode,
+    usage_asked: bool,
+    usage_each: bool,
+    reason: &'static str,
+    fault: Option<Fault>,
+    /// The head is due then, and the schedule counts from there.
+    base_ns: i64,
+    source: Source,
+    stage: Stage,
+    tokens_out: u64,
+    events_out: u64,
+    /// Coalesced events that wait for their write.
+    held: Vec<u8>,
+    held_events: u32,
+    head_unsent: bool,
+    unsent: Vec<(u32, u8)>,
+    log_events: bool,
+    truth: TruthRecord,
+}
+
+impl Response {
+    pub(crate) fn new(setup: Setup<'_>) -> Self {
+        let Setup { call, exact, fault, .. } = setup;
+        let kind = fault.as_ref().map(|fault| fault.kind);
+        let (shape, reason) = Shape::of(setup.mode, call, exact, setup.engine, kind);
+        let in_exact = setup.mode == Mode::Exact;
+        let usage_mode = match kind {
+            Some(FaultKind::WrongUsage) => UsageMode::Wrong,
+            _ if in_exact => exact.usage,
+            _ => UsageMode::Final,
+        };
+        let role_first = !in_exact || exact.role_first;
+        let id = call.protocol.id(setup.number);
+        let manner = Manner {
+            protocol: call.protocol,
+            id: &id,
+            model: &call.model,
+            created_s: setup.created_s,
+            shape,
+            token_ids: call.token_ids || (in_exact && exact.token_ids),
+            role_first,
+            fault: kind,
+        };
+        let delay_us =
+            fault.as_ref().filter(|fault| fault.kind == FaultKind::SlowHeaders).map_or(0, |f| f.delay_us);
+        let source = if in_exact {
+            Source::Exact(Schedule::new(exact))
+        } else {
+            Source::Engine { ready: VecDeque::new(), complete_ns: None }
+        };
+        Self {
+            number: setup.number,
+            streaming: call.streaming,
+            keep_alive: setup.keep_alive,
+            frames: Frames::new(&manner, setup.text),
+            shape,
+            role_event: role_first && call.protocol == Protocol::Chat,
+            empty_events: if in_exact { exact.empty_first_events } else { 0 },
+            usage_mode,
+            usage_asked: call.include_usage,
+            usage_each: call.usage_each,
+            reason,
+            base_ns: setup
+                .received_ns
+                .saturating_add(i64::try_from(delay_us).unwrap_or(0).saturating_mul(1_000)),
+            source,
+            stage: if call.streaming { Stage::Head } else { Stage::Tokens },
+            tokens_out: 0,
+            events_out: 0,
+            held: Vec::new(),
+            held_events: 0,
+            head_unsent: false,
+            unsent: Vec::new(),
+            log_events: setup.log_events,
+            truth: TruthRecord {
+                id,
+                path: call.protocol.path(),
+                status: 200,
+                fault: kind,
+                prompt_tokens: call.prompt.tokens(),
+                cached_tokens: 0,
+                received_ns: setup.received_ns,
+                headers_sent_ns: None,
+                events: Vec::new(),
+                end_ns: 0,
+                end: End::Complete,
+            },
+            fault,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn keep_alive(&self) -> bool {
+        self.keep_alive
+    }
+
+    /// How many tokens the engine model has to make for it.
+    pub(crate) fn output_tokens(&self) -> u64 {
+        if self.kind() == Some(FaultKind::NotSse) { 0 } else { self.shape.total }
+    }
+
+    pub(crate) fn kind(&self) -> Option<FaultKind> {
+        self.fault.as_ref().map(|fault| fault.kind)
+    }
+
+    /// The engine model has made tokens.
+    pub(crate) fn provide(&mut self, due_ns: i64, tokens: u64, cached_tokens: u64, last: bool) {
+        self.truth.cached_tokens = cached_tokens;
+        if let Source::Engine { ready, complete_ns } = &mut self.source {
+            ready.push_back((due_ns, tokens));
+            if last {
+                *complete_ns = Some(due_ns);
+            }
+        }
+    }
+
+    /// When the next step is due; none: never, or not before the model makes more.
+    pub(crate) fn due_ns(&self) -> Option<i64> {
+        match self.stage {
+            Stage::Over => None,
+            Stage::Head => Some(self.base_ns),
+            Stage::Empty(index) => match &self.source {
+                Source::Exact(schedule) => {
+                    Some(self.base_ns.saturating_add(schedule.empty_ns(index, self.empty_events)))
+                }
+                Source::Engine { .. } => Some(self.base_ns),
+            },
+            Stage::Tokens if self.is_stalled() => None,
+            Stage::Tokens if self.streaming => self.tokens_due_ns(),
+            Stage::Tokens => self.whole_due_ns(),
+        }
+    }
+
+    /// Writes the step that is due to `out`. Nothing in `out` with [`Verdict::Continue`]: it is held for a later
+    /// write.
+    pub(crate) fn fire(&mut self, out: &mut Outbox) -> Verdict {
+        match self.stage {
+            Stage::Head => self.fire_head(out),
+            Stage::Empty(index) => {
+                self.frames.empty(out);
+                self.stage = self.after_empty(index + 1);
+                Verdict::Continue
+            }
+            Stage::Tokens if self.streaming => self.fire_tokens(out),
+            Stage::Tokens => self.fire_whole(out),
+            Stage::Over => Verdict::Done,
+        }
+    }
+
+    /// The bytes of the last step have left at `sent_ns`. Returns how many token events were among them.
+    pub(crate) fn mark_sent(&mut self, sent_ns: i64) -> u64 {
+        if self.head_unsent {
+            self.head_unsent = false;
+            self.truth.headers_sent_ns = Some(sent_ns);
+        }
+        let events = self.unsent.len() as u64;
+        if self.log_events {
+            let sent = self.unsent.drain(..).map(|(tokens, kind)| SentEvent { sent_ns, tokens, kind });
+            self.truth.events.extend(sent);
+        } else {
+            self.unsent.clear();
+        }
+        events
+    }
+
+    /// What is to be logged of it. `end`: what ended it, unless it ended by itself.
+    pub(crate) fn into_truth(self, end_ns: i64, end: Option<End>) -> TruthRecord {
+        let mut truth = self.truth;
+        truth.end_ns = end_ns;
+        truth.end = end.unwrap_or(truth.end);
+        truth
+    }
+
+    fn tokens_due_ns(&self) -> Option<i64> {
+        let due_ns = match &self.source {
+            Source::Exact(schedule) => {
+                return Some(self.base_ns.saturating_add(schedule.event_ns(self.events_out)));
+            }
+            Source::Engine { ready, complete_ns } => match ready.front() {
+                Some((due_ns, _)) => *due_ns,
+                None if self.tokens_out >= self.shape.total => complete_ns.unwrap_or(self.base_ns),
+                None => return None,
+            },
+        };
+        Some(due_ns.max(self.base_ns))
+    }
+
+    fn whole_due_ns(&self) -> Option<i64> {
+        let due_ns = match &self.source {
+            Source::Exact(schedule) => {
+                let events = self.shape.total.div_ceil(schedule.tokens_per_event());
+                self.base_ns.saturating_add(schedule.event_ns(events.saturating_sub(1)))
+            }
+            Source::Engine { .. } if self.output_tokens() == 0 => self.base_ns,
+            Source::Engine { complete_ns, .. } => (*complete_ns)?.max(self.base_ns),
+        };
+        Some(due_ns)
+    }
+
+    /// The place of a fault is reached: after so many events, or after the last one when there are fewer.
+    fn at_fault(&self) -> bool {
+        self.fault
+            .as_ref()
+            .is_some_and(|fault| self.events_out >= fault.after_events || self.tokens_out >= self.shape.total)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.kind() == Some(FaultKind::Stall) && (!self.streaming || self.at_fault())
+    }
+
+    fn fire_head(&mut self, out: &mut Outbox) -> Verdict {
+        let headers = [("x-request-id", self.truth.id.as_str())];
+        self.head_unsent = true;
+        if self.kind() == Some(FaultKind::NotSse) {
+            return self.fire_html(out);
+        }
+        let content_type = "text/event-stream; charset=utf-8";
+        push_head(&mut out.bytes, 200, content_type, BodyFraming::Chunked, self.keep_alive, &headers);
+        if self.role_event {
+            self.frames.role(out);
+        }
+        self.stage = self.after_empty(0);
+        Verdict::Continue
+    }
+
+    fn fire_html(&mut self, out: &mut Outbox) -> Verdict {
+        let headers = [("x-request-id", self.truth.id.as_str())];
+        let framing = BodyFraming::Length(HTML_BODY.len());
+        push_head(&mut out.bytes, 200, "text/html; charset=utf-8", framing, self.keep_alive, &headers);
+        out.bytes.extend_from_slice(HTML_BODY.as_bytes());
+        self.stage = Stage::Over;
+        Verdict::Done
+    }
+
+    fn after_empty(&self, index: u64) -> Stage {
+        if index < self.empty_events { Stage::Empty(index) } else { Stage::Tokens }
+    }
+
+    fn next_tokens(&mut self) -> Range<u64> {
+        let tokens = match &mut self.source {
+            Source::Exact(schedule) => schedule.tokens_per_event(),
+            Source::Engine { ready, .. } => ready.pop_front().map_or(0, |(_, tokens)| tokens),
+        };
+        let first = self.tokens_out;
+        self.tokens_out = first.saturating_add(tokens).min(self.shape.total);
+        first..self.tokens_out
+    }
+
+    fn fire_tokens(&mut self, out: &mut Outbox) -> Verdict {
+        if self.interrupts() && self.at_fault() {
+            return self.interrupt(out);
+        }
+        out.bytes.append(&mut self.held);
+        let tokens = self.next_tokens();
+        let last = self.tokens_out >= self.shape.total;
+        if !tokens.is_empty() {
+            self.write_event(out, tokens, last);
+        }
+        if last && !self.interrupts() {
+            self.write_end(out);
+            self.stage = Stage::Over;
+            return Verdict::Done;
+        }
+        if let Some(fault) = &self.fault
+            && fault.kind == FaultKind::Coalesce
+        {
+            self.held_events += 1;
+            if self.held_events < fault.events {
+                std::mem::swap(&mut self.held, &mut out.bytes);
+            } else {
+                self.held_events = 0;
+            }
+        }
+        Verdict::Continue
+    }
+
+    fn write_event(&mut self, out: &mut Outbox, tokens: Range<u64>, last: bool) {
+        let piece = self.shape.piece(tokens.clone());
+        let here = self.fault.as_ref().is_some_and(|fault| {
+            self.events_out == fault.after_events || (last && self.events_out < fault.after_events)
+        });
+        self.events_out += 1;
+        let kind = self.kind();
+        if here && kind == Some(FaultKind::MalformedJson) {
+            self.frames.broken(out, &piece);
+            return;
+        }
+        let padding = self.padding(here);
+        let each = self.usage_mode == UsageMode::Each || self.usage_each;
+        let usage = (each && self.usage_mode != UsageMode::None).then(|| self.usage());
+        self.frames.tokens(out, &piece, usage, padding);
+        self.unsent.push((u32::try_from(tokens.end - tokens.start).unwrap_or(u32::MAX), piece.kind()));
+    }
+
+    fn write_end(&self, out: &mut Outbox) {
+        let each = self.usage_mode == UsageMode::Each || self.usage_each;
+        let kept = self.usage_mode != UsageMode::None;
+        self.frames.finish(out, self.reason, (each && kept).then(|| self.usage()));
+        if kept && (each || self.usage_asked) {
+            self.frames.usage(out, self.usage());
+        }
+        if self.kind() != Some(FaultKind::NoEndMarker) {
+            self.frames.done(out);
+        }
+        Frames::end_of_body(out);
+    }
+
+    /// The fault takes the place of what was to come.
+    fn interrupts(&self) -> bool {
+        matches!(
+            self.kind(),
+            Some(
+                FaultKind::ErrorEvent
+                    | FaultKind::Cut
+                    | FaultKind::Reset
+                    | FaultKind::Stall
+                    | FaultKind::EndEarly
+            )
+        )
+    }
+
+    fn interrupt(&mut self, out: &mut Outbox) -> Verdict {
+        self.stage = Stage::Over;
+        match self.kind() {
+            Some(FaultKind::Cut) => {
+                self.truth.end = End::Cut;
+                return Verdict::Cut;
+            }
+            Some(FaultKind::Reset) => {
+                self.truth.end = End::Reset;
+                return Verdict::Reset;
+            }
+            Some(FaultKind::ErrorEvent) => {
+                self.truth.end = End::Error;
+                self.frames.error(out);
+                self.frames.done(out);
+            }
+            _ => {}
+        }
+        Frames::end_of_body(out);
+        Verdict::Done
+    }
+
+    fn fire_whole(&mut self, out: &mut Outbox) -> Verdict {
+        self.head_unsent = true;
+        let kind = self.kind();
+        if kind == Some(FaultKind::NotSse) {
+            return self.fire_html(out);
+        }
+        self.stage = Stage::Over;
+        self.tokens_out = self.shape.total;
+        let usage = (self.usage_mode != UsageMode::None).then(|| self.usage());
+        let mut body = self.frames.whole(self.reason, usage, self.padding(true));
+        match kind {
+            Some(FaultKind::ErrorEvent) => {
+                self.truth.end = End::Error;
+                body = ERROR_BODY.into();
+            }
+            Some(FaultKind::MalformedJson) => body.truncate(body.len() / 2),
+            Some(FaultKind::Cut | FaultKind::Reset) => return self.fire_half(out, &body),
+            _ if self.shape.total > 0 => {
+                let tokens = u32::try_from(self.shape.total).unwrap_or(u32::MAX);
+                self.unsent.push((tokens, self.shape.piece(0..self.shape.total).kind()));
+            }
+            _ => {}
+        }
+        push_json(&mut out.bytes, 200, &body, self.keep_alive, &[("x-request-id", &self.truth.id)]);
+        Verdict::Done
+    }
+
+    /// A head and half of the body that it announces; nothing at all when the fault comes before any event.
+    fn fire_half(&mut self, out: &mut Outbox, body: &[u8]) -> Verdict {
+        let nothing = self.fault.as_ref().is_some_and(|fault| fault.after_events == 0);
+        if nothing {
+            self.head_unsent = false;
+        } else {
+            push_json(&mut out.bytes, 200, body, self.keep_alive, &[("x-request-id", &self.truth.id)]);
+            out.bytes.truncate(out.bytes.len() - body.len().div_ceil(2));
+        }
+        let cut = self.kind() == Some(FaultKind::Cut);
+        self.truth.end = if cut { End::Cut } else { End::Reset };
+        if cut { Verdict::Cut } else { Verdict::Reset }
+    }
+
+    fn padding(&self, here: bool) -> usize {
+        match &self.fault {
+            Some(fault) if here && fault.kind == FaultKind::HugeEvent => fault.bytes,
+            _ => 0,
+        }
+    }
+
+    /// The usage so far.
+    fn usage(&self) -> Usage {
+        let wrong = self.usage_mode == UsageMode::Wrong;
+        Usage {
+            prompt: self.truth.prompt_tokens,
+            cached: self.truth.cached_tokens,
+            completion: if wrong { self.tokens_out * 2 + 7 } else { self.tokens_out },
+            reasoning: self.shape.reasoning.min(self.tokens_out),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "response_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! Which of an answer's tokens are reasoning, answer and tool call.
+
+use std::ops::Range;
+
+use crate::config::{EngineConfig, ExactConfig, Mode};
+use crate::fault::FaultKind;
+use crate::request::{Call, Protocol};
+
+/// Bits of an event's kind, as in the row and the truth log.
+pub(crate) const CONTENT: u8 = 1;
+pub(crate) const REASONING: u8 = 2;
+pub(crate) const TOOL: u8 = 4;
+
+/// The tokens of an answer: first reasoning, then content, then the arguments of a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) total: u64,
+    pub(crate) reasoning: u64,
+    pub(crate) tools: u64,
+}
+
+/// A run of tokens, taken apart. The three ranges follow one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) reasoning: Range<u64>,
+    pub(crate) content: Range<u64>,
+    pub(crate) tools: Range<u64>,
+}
+
+impl Shape {
+    /// The tokens of the answer to `call`, and its finish reason.
+    pub(crate) fn of(
+        mode: Mode,
+        call: &Call,
+        exact: &ExactConfig,
+        engine: &EngineConfig,
+        fault: Option<FaultKind>,
+    ) -> (Self, &'static str) {
+        if fault == Some(FaultKind::Empty) {
+            return (Self::content_only(0), "stop");
+        }
+        let (configured, reasoning, tools) = match mode {
+            Mode::Exact => (exact.output_tokens, exact.reasoning_tokens, exact.tool_tokens),
+            Mode::Engine => (engine.output_tokens, engine.reasoning_tokens, 0),
+        };
+        let runs_to_limit = call.ignore_eos || mode == Mode::Engine;
+        let planned = call.max_tokens.filter(|_| runs_to_limit).unwrap_or(configured);
+        let total = call.max_tokens.map_or(planned, |limit| limit.min(planned));
+        let shape = match call.protocol {
+            Protocol::Chat => Self::cut(total, planned, reasoning, tools),
+            Protocol::Completions => Self::content_only(total),
+        };
+        let reason = if total < planned {
+            "length"
+        } else if shape.tools > 0 {
+            "tool_calls"
+        } else if call.max_tokens == Some(total) {
+            "length"
+        } else {
+            "stop"
+        };
+        (shape, reason)
+    }
+
+    /// An answer cut to `total` tokens of the planned numbers.
+    pub(crate) fn cut(total: u64, planned: u64, reasoning: u64, tools: u64) -> Self {
+        let reasoning = reasoning.min(total);
+        let before_tools = planned.saturating_sub(tools);
+        Self { total, reasoning, tools: total.saturating_sub(before_tools.max(reasoning)) }
+    }
+
+    /// Completions have no fields for reasoning and tool calls: all is content.
+    pub(crate) fn content_only(total: u64) -> Self {
+        Self { total, reasoning: 0, tools: 0 }
+    }
+
+    /// The first token of the tool call.
+    pub(crate) fn tools_from(&self) -> u64 {
+        self.total - self.tools
+    }
+
+    pub(crate) fn piece(&self, tokens: Range<u64>) -> Piece {
+        let within = |lo: u64, hi: u64| tokens.start.clamp(lo, hi)..tokens.end.clamp(lo, hi);
+        let tools_from = self.tools_from();
+        Piece {
+            reasoning: within(0, self.reasoning),
+            content: within(self.reasoning, tools_from),
+            tools: within(tools_from, self.total),
+        }
+    }
+}
+
+impl Piece {
+    pub(crate) fn kind(&self) -> u8 {
+        let bit = |tokens: &Range<u64>, bit: u8| if tokens.is_empty() { 0 } else { bit };
+        bit(&self.content, CONTENT) | bit(&self.reasoning, REASONING) | bit(&self.tools, TOOL)
+    }
+
+    pub(crate) fn tokens(&self) -> Range<u64> {
+        let nonempty =
+            [&self.reasoning, &self.content, &self.tools].into_iter().filter(|part| !part.is_empty());
+        let (mut start, mut end) = (u64::MAX, 0);
+        for part in nonempty {
+            start = start.min(part.start);
+            end = end.max(part.end);
+        }
+        if end == 0 { 0..0 } else { start..end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_may_carry_several_kinds() {
+        let shape = Shape::cut(10, 10, 3, 2);
+        let piece = shape.piece(2..9);
+        assert_eq!((piece.reasoning.clone(), piece.content.clone(), piece.tools.clone()), (2..3, 3..8, 8..9));
+        assert_eq!((piece.kind(), piece.tokens()), (7, 2..9));
+        assert_eq!(shape.piece(0..3).kind(), REASONING);
+        assert_eq!(shape.piece(3..8).kind(), CONTENT);
+        assert_eq!((shape.piece(8..10).kind(), shape.piece(8..10).tokens()), (TOOL, 8..10));
+        assert_eq!((shape.piece(5..5).kind(), shape.piece(5..5).tokens()), (0, 0..0));
+    }
+
+    #[test]
+    fn a_limit_cuts_from_the_end() {
+        assert_eq!(Shape::cut(9, 10, 3, 2), Shape { total: 9, reasoning: 3, tools: 1 });
+        assert_eq!(Shape::cut(8, 10, 3, 2), Shape { total: 8, reasoning: 3, tools: 0 });
+        assert_eq!(Shape::cut(2, 10, 3, 2), Shape { total: 2, reasoning: 2, tools: 0 });
+        assert_eq!(Shape::cut(20, 20, 0, 20), Shape { total: 20, reasoning: 0, tools: 20 });
+    }
+}
