@@ -1,0 +1,141 @@
+"""Judge an answer to a tiny request: is it a stream of the protocol, or a whole JSON answer?"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.endpoints.client import Reply
+from paceline.endpoints.target import Target
+from paceline.errors import EndpointError
+
+_SHOWN_CHARACTERS = 200
+_ERROR_HINT = "every request of a run would end so: look at the server's log"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tiny answer tells: the server's name for the model, if it sends usage, if a token came."""
+
+    model: str | None
+    usage: bool
+    generated: bool
+
+
+def read_answer(reply: Reply, target: Target, streaming: bool) -> Answer:
+    """The answer of status 200; EndpointError when it is not what was asked for."""
+    if streaming:
+        return _combine(_stream_objects(reply, target), reply, target)
+    try:
+        whole = json.loads(reply.body)
+    except ValueError:
+        raise EndpointError(
+            f"{target.display}: the answer is not JSON ({_shown(reply, target)})", _wrong_place_hint(reply)
+        ) from None
+    return _combine([whole], reply, target)
+
+
+def error_text(body: str) -> str:
+    """The message in an error's body, in the shapes that servers use; else the start of the body."""
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return " ".join(body.split())[:_SHOWN_CHARACTERS]
+    if isinstance(data, dict):
+        error = data.get("error", data)
+        if isinstance(error, dict):
+            error = error.get("message") or error.get("detail") or error
+        if isinstance(error, str):
+            return " ".join(error.split())[: 2 * _SHOWN_CHARACTERS]
+        data = error
+    return json.dumps(data)[:_SHOWN_CHARACTERS]
+
+
+def _stream_objects(reply: Reply, target: Target) -> list[Any]:
+    """The JSON of each event. How the body begins decides, since servers label streams as they like."""
+    lines = reply.body.replace("\r\n", "\n").split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise EndpointError(
+            f"{target.display}: the answer is empty (status 200)",
+            "does this server generate for this model at all?",
+        )
+    if not first.startswith((":", "data:", "event:", "id:", "retry:")):
+        if first.lstrip().startswith("{"):
+            _refuse_error_object(reply, target)
+            raise EndpointError(
+                f"{target.display}: a stream was asked for, and the answer came whole, as JSON",
+                "this server does not stream here: measure without streaming",
+            )
+        raise EndpointError(
+            f"{target.display}: the answer is not a server-sent event stream ({_shown(reply, target)})",
+            _wrong_place_hint(reply),
+        )
+    objects = []
+    for line in lines:
+        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+        if not data or data == "[DONE]":
+            continue
+        try:
+            objects.append(json.loads(data))
+        except ValueError:
+            shown = target.redact(data[:_SHOWN_CHARACTERS])
+            raise EndpointError(
+                f"{target.display}: an event of the stream is not JSON: {shown}",
+                "is this an OpenAI-compatible server?",
+            ) from None
+    return objects
+
+
+def _combine(objects: list[Any], reply: Reply, target: Target) -> Answer:
+    model: str | None = None
+    usage = generated = choices_seen = False
+    for one in objects:
+        if not isinstance(one, dict):
+            continue
+        if one.get("error"):
+            message = target.redact(error_text(json.dumps(one)))
+            raise EndpointError(
+                f"{target.display}: the server answered with an error: {message}", _ERROR_HINT
+            )
+        model = model or (one["model"] if isinstance(one.get("model"), str) else None)
+        usage = usage or isinstance(one.get("usage"), dict)
+        choices = one.get("choices")
+        if isinstance(choices, list):
+            choices_seen = True
+            generated = generated or any(_has_token(choice) for choice in choices)
+    if not choices_seen:
+        raise EndpointError(
+            f"{target.display}: the answer has no choices ({_shown(reply, target)})",
+            f"does the server speak {target.protocol} at {target.base_path or '/'}?",
+        )
+    return Answer(model, usage, generated)
+
+
+def _has_token(choice: Any) -> bool:
+    if not isinstance(choice, dict):
+        return False
+    part = choice.get("delta") or choice.get("message") or choice
+    fields = ("content", "reasoning_content", "reasoning", "tool_calls", "text")
+    return isinstance(part, dict) and any(part.get(name) for name in fields)
+
+
+def _refuse_error_object(reply: Reply, target: Target) -> None:
+    try:
+        data = json.loads(reply.body)
+    except ValueError:
+        return
+    if isinstance(data, dict) and data.get("error"):
+        message = target.redact(error_text(reply.body))
+        raise EndpointError(f"{target.display}: the server answered with an error: {message}", _ERROR_HINT)
+
+
+def _shown(reply: Reply, target: Target) -> str:
+    kind = reply.headers.get("content-type", "none")
+    start = target.redact(" ".join(reply.body.split())[:80])
+    return f"content-type: {kind}; it begins {start!r}"
+
+
+def _wrong_place_hint(reply: Reply) -> str:
+    if "html" in reply.headers.get("content-type", ""):
+        return "this is a web page: give the base URL of the API, which often ends with /v1"
+    return "is this an OpenAI-compatible server? give the base URL of its API, which often ends with /v1"

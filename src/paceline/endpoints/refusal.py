@@ -1,0 +1,148 @@
+"""Turn a refusal (a status that is not 200) into an error that says what to do."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from paceline.config import closest
+from paceline.endpoints.answer import error_text
+from paceline.endpoints.client import Client, Reply
+from paceline.endpoints.target import Target
+from paceline.errors import EndpointError
+
+_MOST_MODELS_SHOWN = 20
+_REFUSED_HINT = "change what the server names, or leave further body fields and the system prompt out"
+_NO_SUCH = re.compile(
+    r"not (exist|found|available|loaded|supported)|unknown|invalid|no such|unsupported|no access"
+)
+
+
+def refusal(reply: Reply, client: Client, model: str, models: Sequence[str] | None) -> EndpointError:
+    """The error for an answer of a status that is not 200. May ask the server which paths exist."""
+    target = client.target
+    said = target.redact(error_text(reply.body))
+    status = reply.status
+    if status in (401, 403):
+        return _bad_key(target, status, said)
+    if status == 429:
+        after = reply.headers.get("retry-after")
+        hint = f"wait {after} s (the server's retry-after)" if after and after.isdigit() else "wait"
+        return EndpointError(
+            f"{target.display}: rate-limited (429): {said}",
+            f"{hint} and run again, or ask for a higher limit",
+        )
+    if 300 <= status < 400:
+        to = target.redact(reply.headers.get("location", "another place").partition("?")[0])
+        return EndpointError(
+            f"{target.display}: the server redirects ({status}) to {to}", "give the URL that it redirects to"
+        )
+    if _speaks_of_model(reply, model, models):
+        return wrong_model(target, model, models, said)
+    if status in (404, 405):
+        return _wrong_path(client, status, said)
+    if status >= 500:
+        hint = "look at the server's log"
+        if status in (502, 503, 504):
+            hint = (
+                "the server may still be starting or loading the model: wait until it answers, and run again"
+            )
+        return EndpointError(f"{target.display}: the server failed ({status}): {said}", hint)
+    return EndpointError(
+        f"{target.display}: the server refused the request ({status}): {said}", _REFUSED_HINT
+    )
+
+
+def wrong_model(target: Target, model: str, models: Sequence[str] | None, said: str) -> EndpointError:
+    """The server has no such model: says which it has, the closest name first."""
+    message = f"{target.display}: there is no model {model!r}" + (f": {said}" if said else "")
+    if not models:
+        return EndpointError(message, "the server lists no models; ask who runs it for the model's name")
+    return EndpointError(message, models_hint(models, model))
+
+
+def models_hint(models: Sequence[str], model: str | None = None) -> str:
+    """The server's models in one line, the closest name first where one was asked for."""
+    lower = {name.lower(): name for name in models}
+    near = closest(model.lower(), list(lower)) if model else None
+    names = list(models)
+    if near is not None:
+        names.sort(key=lambda name: name != lower[near])
+    shown = ", ".join(names[:_MOST_MODELS_SHOWN])
+    more = f" and {len(names) - _MOST_MODELS_SHOWN} more" if len(names) > _MOST_MODELS_SHOWN else ""
+    start = f"did you mean {names[0]!r}? " if near is not None else ""
+    return f"{start}the server has: {shown}{more}"
+
+
+def _bad_key(target: Target, status: int, said: str) -> EndpointError:
+    has_key = target.api_key is not None or any(
+        name.lower() in ("authorization", "api-key") for name, _ in target.headers
+    )
+    if has_key:
+        problem, hint = "the key is refused", "check that the key is valid for this server and this model"
+    else:
+        problem, hint = (
+            "a key is needed",
+            "put the key into an environment variable and give its name: --api-key-env",
+        )
+    return EndpointError(f"{target.display}: {problem} ({status}): {said}", hint)
+
+
+def _speaks_of_model(reply: Reply, model: str, models: Sequence[str] | None) -> bool:
+    if reply.status not in (400, 404, 422):
+        return False
+    try:
+        data = json.loads(reply.body)
+    except ValueError:
+        return False
+    error: Any = data.get("error", data) if isinstance(data, dict) else None
+    if isinstance(error, dict) and (error.get("code") == "model_not_found" or error.get("param") == "model"):
+        return True
+    if models is not None and model in models:
+        return False
+    said = json.dumps(data, ensure_ascii=False).lower()
+    return model.lower() in said and _NO_SUCH.search(said) is not None
+
+
+def _wrong_path(client: Client, status: int, said: str) -> EndpointError:
+    target = client.target
+    message = f"{target.display}: there is no {target.path.partition('?')[0]} ({status})" + (
+        f": {said}" if said else ""
+    )
+    answers, suggestion = _paths_that_exist(client)
+    if suggestion:
+        return EndpointError(message, f"use {suggestion}; the server answers at: {', '.join(answers)}")
+    if answers:
+        return EndpointError(message, f"the server answers at: {', '.join(answers)}")
+    return EndpointError(message, "is this an OpenAI-compatible server? its base URL often ends with /v1")
+
+
+def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
+    """Paths that answer, and a URL that would probably work."""
+    target = client.target
+    ending = target.path.partition("?")[0].removeprefix(target.base_path)
+    answers: list[str] = []
+    suggestion: str | None = None
+    for path in ("/v1/models", "/models", "/openapi.json"):
+        data = _json_at(client, path)
+        if data is None:
+            continue
+        answers.append(path)
+        if path == "/openapi.json":
+            offered = [one for one in data.get("paths", {}) if one.endswith("completions")]
+            answers += [one for one in offered if one not in answers]
+            fitting = [one for one in offered if one.endswith(ending)]
+            suggestion = suggestion or (target.origin + fitting[0] if fitting else None)
+        elif path.removesuffix("/models") != target.base_path:
+            base = path.removesuffix("/models")
+            suggestion = suggestion or target.origin + (base or ending)
+    return answers, suggestion
+
+
+def _json_at(client: Client, path: str) -> dict[str, Any] | None:
+    try:
+        reply = client.get(path)
+        data = json.loads(reply.body) if reply.status == 200 else None
+    except (EndpointError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
