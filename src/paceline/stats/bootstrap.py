@@ -13,7 +13,7 @@ from paceline.stats.frame import Ints
 
 Floats = npt.NDArray[np.float64]
 
-_GRID = 2048
+_GRID = 8192
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,10 @@ class Blocks:
 
     def draws(self, replicates: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
         """How often each block is drawn, float32[replicates, count]."""
-        even = np.full(self.count, 1.0 / self.count)
-        return rng.multinomial(self.count, even, replicates).astype(np.float32)
+        drawn = rng.integers(self.count, size=(replicates, self.count))
+        drawn += np.arange(replicates)[:, None] * self.count
+        times = np.bincount(drawn.ravel(), minlength=replicates * self.count)
+        return times.reshape(replicates, self.count).astype(np.float32)
 
     def means(self, draws: npt.NDArray[np.float32]) -> Floats:
         """The mean of each replicate, float64[replicates]."""
@@ -45,19 +47,19 @@ class Blocks:
     def quantiles(self, draws: npt.NDArray[np.float32], q: float) -> Floats:
         """The `q` quantile of each replicate, float64[replicates]; inf where it is a censored one.
 
-        Order statistics are looked up on a grid of at most 2048 values, dense around the quantile, so that
+        Order statistics are looked up on a grid of at most 8192 values, dense around the quantile, so that
         the cost does not grow with the number of samples; below that number the result is exact.
         """
         grid = self._grid(q)
         place = np.searchsorted(grid, self.values, "left")
         counts = np.bincount(self.ids * len(grid) + place, minlength=self.count * len(grid))
-        up_to = np.cumsum(counts.reshape(self.count, len(grid)), axis=1).astype(np.float32)
-        reached = draws @ up_to
-        rank = np.maximum(reached[:, -1] + len(self.censored) - 1.0, 0.0).astype(np.float64) * q
+        up_to = np.cumsum(counts.reshape(self.count, len(grid)), axis=1).T.astype(np.float32)
+        sizes = (draws @ up_to[-1]).astype(np.float64) + len(self.censored)
+        rank = np.maximum(sizes - 1.0, 0.0) * q
         whole = np.floor(rank)
         values = np.append(grid, np.inf)
-        low = values[(reached <= whole[:, None]).sum(axis=1)]
-        high = values[(reached <= whole[:, None] + 1.0).sum(axis=1)]
+        low = values[_places(draws, up_to, whole)]
+        high = values[_places(draws, up_to, whole + 1.0)]
         between = rank - whole
         high = np.where(between > 0.0, high, low)
         finite = np.isfinite(high)
@@ -76,3 +78,21 @@ class Blocks:
         everywhere = np.linspace(0.0, 1.0, _GRID // 2)
         ranks = np.rint(np.concatenate([near, everywhere]) * (n - 1)).astype(np.int64)
         return np.unique(ordered[ranks])
+
+
+def _places(draws: npt.NDArray[np.float32], up_to: npt.NDArray[np.float32], rank: Floats) -> Ints:
+    """For each replicate the first grid point up to which more than `rank` of its samples lie, int64[r].
+
+    `draws`: [r, blocks]. `up_to`: [grid, blocks], samples of each block up to each grid point. By bisection,
+    all replicates at once, so that only a few grid points are ever summed. One past the grid where there is
+    none.
+    """
+    low = np.zeros(len(draws), np.int64)
+    high = np.full(len(draws), len(up_to), np.int64)
+    for _ in range(len(up_to).bit_length()):
+        middle = np.minimum((low + high) // 2, len(up_to) - 1)
+        enough = np.einsum("rb,rb->r", draws, up_to[middle]) > rank
+        open_ = low < high
+        high = np.where(open_ & enough, middle, high)
+        low = np.where(open_ & ~enough, middle + 1, low)
+    return low
