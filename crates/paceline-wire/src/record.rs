@@ -40,7 +40,7 @@ pub struct Observation {
     pub cached_tokens: Option<i64>,
     /// `model` as the server names it.
     pub server_model: Option<String>,
-    /// Raw JSON of the last `timings` object.
+    /// Raw JSON of the last `timings` object; one of more than 16 KiB is left out.
     pub server_timings: Option<String>,
     /// Bytes of the body, all of them.
     pub bytes_received: u64,

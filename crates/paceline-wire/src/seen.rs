@@ -106,12 +106,14 @@ impl Seen {
 
     fn document(&mut self, data: &[u8]) {
         let mut row_text = std::mem::take(&mut self.row.text);
+        let kept_bytes = row_text.len();
         let mut generated = Generated::new(self.limits.keep_text.then_some(&mut row_text));
         let read = self.read(data, Form::Event, &mut generated);
         let (bytes, kinds) = (generated.bytes, generated.kinds);
         self.row.text = row_text;
         match read {
             Err(why) => {
+                self.row.text.truncate(kept_bytes);
                 let text = format!("event {} is {why}: {}", self.row.events, excerpt(data));
                 self.fail(Outcome::Malformed, &text);
             }
@@ -179,11 +181,6 @@ impl Seen {
     /// Notes a token event that came with the last bytes.
     pub(crate) fn token_event(&mut self, kinds: u8, bytes: usize, tokens: i32) {
         let row = &mut self.row;
-        self.text_bytes = self.text_bytes.saturating_add(bytes);
-        if self.text_bytes > MAX_TEXT_BYTES || row.event_ns.len() >= MAX_TOKEN_EVENTS {
-            self.fail(Outcome::Malformed, "the response is longer than any answer: it is not read further");
-            return;
-        }
         let coalesced = !row.event_ns.is_empty() && self.last_token_read == self.last.read;
         if coalesced && let Some(before) = row.event_coalesced.last_mut() {
             *before = true;
@@ -195,6 +192,10 @@ impl Seen {
         row.event_tokens.push(tokens);
         row.event_bytes.push(u32::try_from(bytes).unwrap_or(u32::MAX));
         row.event_coalesced.push(coalesced);
+        self.text_bytes = self.text_bytes.saturating_add(bytes);
+        if self.text_bytes > MAX_TEXT_BYTES || row.event_ns.len() > MAX_TOKEN_EVENTS {
+            self.fail(Outcome::Malformed, "the response is longer than any answer, and is not read further");
+        }
     }
 
     pub(crate) fn end_of_events(&mut self, reader: &mut SseReader, end: &BodyEnd) {
@@ -277,4 +278,28 @@ fn progress(status: Option<u16>, tokens: usize) -> String {
 /// A name that the server gives, bounded; none when it is empty.
 pub(crate) fn name(text: &str) -> Option<String> {
     Some(prefix(text.trim(), MAX_NAME_BYTES)).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_answer_is_not_read_to_its_end() {
+        let limits = Limits { max_event_bytes: 100, keep_text: true, max_body_bytes: 100 };
+        let mut seen = Seen::new(Protocol::OpenaiChat, true, limits);
+        seen.token_event(1, MAX_TEXT_BYTES, -1);
+        assert!(!seen.broken);
+        seen.token_event(1, 1, -1);
+        assert!(seen.broken);
+        let row = seen.conclude(BodyEnd::Complete, 1);
+        assert_eq!((row.outcome, row.event_ns.len()), (Outcome::Malformed, 2));
+    }
+
+    #[test]
+    fn names_are_bounded_and_never_empty() {
+        assert_eq!(name(" a "), Some("a".to_owned()));
+        assert_eq!(name("  "), None);
+        assert_eq!(name(&"é".repeat(150)).map(|text| text.len()), Some(MAX_NAME_BYTES));
+    }
 }

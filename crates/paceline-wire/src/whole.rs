@@ -65,7 +65,9 @@ fn read_answer(seen: &mut Seen, body: &[u8]) {
     let mut generated = Generated::new(seen.limits.keep_text.then_some(&mut row_text));
     let read = seen.read(body, Form::Whole, &mut generated);
     let (bytes, kinds) = (generated.bytes, generated.kinds);
-    seen.row.text = row_text;
+    if read.is_ok() {
+        seen.row.text = row_text;
+    }
     let document = match read {
         Ok(document) => document,
         Err(_) if body.starts_with(b"data:") => {

@@ -104,6 +104,11 @@ fn a_malformed_event_ends_the_reading() {
     for (bad, text) in [
         ("{\"choices\":[", "event 2 is not JSON (EOF while parsing"),
         ("{\"choices\":5}", "event 2 is not what the protocol says (invalid type: integer `5`"),
+        (
+            r#"{"choices":[{"delta":{"content":"a"}},{"delta":{"content":7}}]}"#,
+            "event 2 is not what the protocol says (invalid type: integer `7`",
+        ),
+        (r#"{"choices":[],"usage":"none"}"#, "event 2 is not what the protocol says (invalid type: string"),
         ("hello", "event 2 is not a JSON object: hello"),
         ("[]", "event 2 is not a JSON object: []"),
     ] {
@@ -112,7 +117,7 @@ fn a_malformed_event_ends_the_reading() {
         let (row, failed) = chat.observe_stamped(&[(body.as_bytes(), stamp), (b"more", stamp)]);
         assert_eq!(row.outcome, Outcome::Malformed);
         assert!(error(&row).starts_with(text), "{}", error(&row));
-        assert_eq!((failed, row.events, row.event_ns.len()), (true, 2, 1));
+        assert_eq!((failed, row.events, row.event_ns.len(), &*row.text), (true, 2, 1, "Hello"));
         assert_eq!(row.bytes_received, body.len() as u64 + 4);
     }
     let row = chat.observe_reads(&[b"data: {\"id\":\"\xff\"}\n\n"]);

@@ -40,12 +40,34 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 }
 
 /// A message's content: a string, `null`, or parts of which some are reasoning, as Mistral's endpoints send them.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Content<'a> {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content<'a> {
     /// The answer.
-    pub(crate) answer: Cow<'a, str>,
-    /// Reasoning.
-    pub(crate) thinking: Cow<'a, str>,
+    Plain(Text<'a>),
+    /// Boxed, since it is rare and contents are moved about.
+    Parts(Box<Parts>),
+}
+
+/// The parts of a content, by kind.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) thinking: String,
+    pub(crate) answer: String,
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self::Plain(Text::default())
+    }
+}
+
+impl Content<'_> {
+    fn answer(&self) -> &str {
+        match self {
+            Self::Plain(text) => &text.0,
+            Self::Parts(parts) => &parts.answer,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -66,11 +88,11 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Content { answer: Cow::Borrowed(text), thinking: Cow::default() })
+        TextVisitor.visit_borrowed_str(text).map(Content::Plain)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content { answer: Cow::Owned(text.to_owned()), thinking: Cow::default() })
+        TextVisitor.visit_str(text).map(Content::Plain)
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
@@ -78,13 +100,13 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut content = Content::default();
+        let mut sum = Box::<Parts>::default();
         while let Some(part) = parts.next_element::<Part<'de>>()? {
-            content.answer += part.text.0;
+            sum.answer.push_str(&part.text.0);
             // A thinking part holds text parts of its own.
-            content.thinking += part.thinking.answer;
+            sum.thinking.push_str(part.thinking.answer());
         }
-        Ok(content)
+        Ok(Content::Parts(sum))
     }
 }
 
@@ -276,8 +298,9 @@ mod tests {
     fn content_parts_are_told_apart() {
         let json =
             r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"yes"}]"#;
-        let content: Content = serde_json::from_str(json).unwrap();
-        assert_eq!((&*content.answer, &*content.thinking), ("yes", "hm"));
+        let parts = Parts { thinking: "hm".into(), answer: "yes".into() };
+        assert_eq!(serde_json::from_str::<Content>(json).unwrap(), Content::Parts(Box::new(parts)));
+        assert_eq!(serde_json::from_str::<Content>("null").unwrap(), Content::default());
     }
 
     #[test]

@@ -45,11 +45,12 @@ impl Protocol {
         generated: &mut Generated<'_>,
     ) -> Result<Document<'a>, serde_json::Error> {
         match self {
-            Self::OpenaiChat => serde_json::from_str::<Envelope<'a, openai_chat::Choice<'a>>>(json)
-                .map(|e| e.read(form, generated)),
+            Self::OpenaiChat => {
+                serde_json::from_str::<Envelope<'a, openai_chat::Choice<'a>>>(json)?.read(form, generated)
+            }
             Self::OpenaiCompletions => {
-                serde_json::from_str::<Envelope<'a, openai_completions::Choice<'a>>>(json)
-                    .map(|e| e.read(form, generated))
+                serde_json::from_str::<Envelope<'a, openai_completions::Choice<'a>>>(json)?
+                    .read(form, generated)
             }
         }
     }

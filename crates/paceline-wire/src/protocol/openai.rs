@@ -19,7 +19,7 @@ pub(super) trait Choice {
     /// Tokens that it lists.
     fn listed_tokens(&self) -> Option<u32>;
     /// Hands its text on.
-    fn generated(&self, form: Form, out: &mut Generated<'_>);
+    fn generated(&self, form: Form, out: &mut Generated<'_>) -> Result<(), serde_json::Error>;
 }
 
 /// A document: a `chat.completion.chunk`, a `chat.completion` or a `text_completion`. Unknown fields are skipped.
@@ -34,8 +34,9 @@ pub(super) struct Envelope<'a, C> {
     object: Text<'a>,
     #[serde(default)]
     choices: Few<C>,
-    #[serde(default)]
-    usage: Option<Usage>,
+    /// Large and mostly absent, hence read apart.
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
     timings: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -48,8 +49,9 @@ pub(super) struct Envelope<'a, C> {
 }
 
 impl<'a, C: Choice> Envelope<'a, C> {
-    pub(super) fn read(self, form: Form, out: &mut Generated<'_>) -> Document<'a> {
-        let mut document = Document { error: self.error(), ..Document::default() };
+    pub(super) fn read(self, form: Form, out: &mut Generated<'_>) -> Result<Document<'a>, serde_json::Error> {
+        let usage = self.usage.map(|usage| serde_json::from_str::<Usage>(usage.get())).transpose()?;
+        let mut document = Document { error: self.error(), usage, ..Document::default() };
         let mut listed = self.token_ids.0;
         for choice in self.choices.iter() {
             document.other_choice |= choice.index() > 0;
@@ -60,15 +62,14 @@ impl<'a, C: Choice> Envelope<'a, C> {
                 listed = Some(listed.unwrap_or(0).saturating_add(tokens));
             }
             if document.error.is_none() {
-                choice.generated(form, out);
+                choice.generated(form, out)?;
             }
         }
         document.listed_tokens = listed;
         document.id = self.id;
         document.model = self.model;
-        document.usage = self.usage;
         document.timings = self.timings;
-        document
+        Ok(document)
     }
 
     /// The error that the document reports, by any of the ways in which servers do.

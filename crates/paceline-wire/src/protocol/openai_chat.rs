@@ -1,6 +1,7 @@
 //! OpenAI chat completions.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::json::{Content, Count, Few, Text};
 use super::openai::{self, Logprobs};
@@ -12,10 +13,12 @@ use crate::record::{KIND_CONTENT, KIND_REASONING, KIND_TOOL_CALL};
 pub(super) struct Choice<'a> {
     #[serde(default)]
     index: Option<u32>,
+    /// Of an event. Read apart, as is `message`: in place, moving the choice about takes longer than reading it.
     #[serde(borrow, default)]
-    delta: Option<Message<'a>>,
+    delta: Option<&'a RawValue>,
+    /// Of a whole response.
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(default)]
@@ -65,24 +68,37 @@ impl openai::Choice for Choice<'_> {
         self.token_ids.0.or_else(|| self.logprobs.as_ref().and_then(Logprobs::tokens))
     }
 
-    fn generated(&self, form: Form, out: &mut Generated<'_>) {
+    fn generated(&self, form: Form, out: &mut Generated<'_>) -> Result<(), serde_json::Error> {
         // Some servers add to each event the whole message so far: that is nothing new.
         let message = match form {
-            Form::Event => &self.delta,
-            Form::Whole => &self.message,
+            Form::Event => self.delta,
+            Form::Whole => self.message,
         };
-        let Some(message) = message else { return };
+        if let Some(message) = message {
+            serde_json::from_str::<Message<'_>>(message.get())?.generated(out);
+        }
+        Ok(())
+    }
+}
+
+impl Message<'_> {
+    fn generated(&self, out: &mut Generated<'_>) {
         // Servers that are changing from the one name to the other send both, with the same text.
         let reasoning =
-            [&message.reasoning_content, &message.reasoning].into_iter().find(|text| !text.0.is_empty());
+            [&self.reasoning_content, &self.reasoning].into_iter().find(|text| !text.0.is_empty());
         if let Some(reasoning) = reasoning {
             out.add(KIND_REASONING, &reasoning.0);
         }
-        out.add(KIND_REASONING, &message.content.thinking);
-        out.add(KIND_CONTENT, &message.content.answer);
-        out.add(KIND_CONTENT, &message.refusal.0);
-        let calls = message.tool_calls.iter().filter_map(|call| call.function.as_ref());
-        for function in calls.chain(&message.function_call) {
+        match &self.content {
+            Content::Plain(text) => out.add(KIND_CONTENT, &text.0),
+            Content::Parts(parts) => {
+                out.add(KIND_REASONING, &parts.thinking);
+                out.add(KIND_CONTENT, &parts.answer);
+            }
+        }
+        out.add(KIND_CONTENT, &self.refusal.0);
+        let calls = self.tool_calls.iter().filter_map(|call| call.function.as_ref());
+        for function in calls.chain(&self.function_call) {
             out.add(KIND_TOOL_CALL, &function.arguments.0);
         }
     }

@@ -35,7 +35,8 @@ impl openai::Choice for Choice<'_> {
         self.token_ids.0.or_else(|| self.logprobs.as_ref().and_then(Logprobs::tokens))
     }
 
-    fn generated(&self, _form: Form, out: &mut Generated<'_>) {
+    fn generated(&self, _form: Form, out: &mut Generated<'_>) -> Result<(), serde_json::Error> {
         out.add(KIND_CONTENT, &self.text.0);
+        Ok(())
     }
 }
