@@ -230,8 +230,7 @@ impl Client {
     }
 
     fn chunks(&mut self, answer: &mut Answer) {
-        loop {
-            let Some(size) = self.until(b"\r\n") else { break };
+        while let Some(size) = self.until(b"\r\n") {
             let size = usize::from_str_radix(std::str::from_utf8(&size).unwrap().trim(), 16).unwrap();
             let Some(chunk) = self.exactly(size + 2) else { break };
             assert!(chunk.ends_with(b"\r\n"));
