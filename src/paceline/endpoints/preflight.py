@@ -143,7 +143,7 @@ def _ask(client: Client, tiny: _Tiny) -> tuple[Reply, float]:
 
 
 def _models(client: Client) -> tuple[str, ...] | None:
-    """Names that the server lists; None when it lists nothing that can be read, which is no error in itself."""
+    """Names that the server lists; None when it lists nothing that can be read, which is no error."""
     target = client.target
     reply = client.get(target.base_path + "/models" + (f"?{target.query}" if target.query else ""))
     if reply.status != 200:
@@ -178,7 +178,7 @@ def _server(reply: Reply, target: Target) -> str | None:
 
 
 def _clock_offset_ms(reply: Reply, sent_unix_s: float) -> float | None:
-    """Date is cut to whole seconds, so half a second is added; when it was written is known to half the reply."""
+    """Date is cut to whole seconds, so half a second is added. When it was written is not known better."""
     try:
         server_unix_s = email.utils.parsedate_to_datetime(reply.headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError):
@@ -196,7 +196,7 @@ def _notes(tiny: _Tiny, answer: Answer, models: tuple[str, ...] | None, wanted_u
     if tiny.max_tokens_field != "max_tokens":
         notes.append("the server takes max_completion_tokens in place of max_tokens")
     if models and tiny.model not in models:
-        named = f", and answers as {answer.model!r}" if answer.model else ""
+        named = f" as {answer.model!r}" if answer.model else ""
         notes.append(f"the server does not list {tiny.model!r}, yet answers{named}")
     if not answer.generated:
         notes.append("the answer to a request for one token carried no text")

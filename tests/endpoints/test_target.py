@@ -1,0 +1,167 @@
+"""What people type as a target, and that its secrets never show."""
+
+from pathlib import Path
+
+import pytest
+import trustme
+
+from paceline.endpoints.target import Target
+from paceline.errors import ConfigError, EndpointError, UsageError
+
+SECRET = "sk-very-secret-42"
+
+
+@pytest.mark.parametrize(
+    ("typed", "display", "path", "protocol"),
+    [
+        ("http://h:8000", "http://h:8000/v1", "/v1/chat/completions", "openai-chat"),
+        ("http://h:8000/", "http://h:8000/v1", "/v1/chat/completions", "openai-chat"),
+        ("http://h:8000/v1/", "http://h:8000/v1", "/v1/chat/completions", "openai-chat"),
+        ("https://api.x.com/v1", "https://api.x.com/v1", "/v1/chat/completions", "openai-chat"),
+        ("http://h/v1/chat/completions", "http://h/v1", "/v1/chat/completions", "openai-chat"),
+        ("http://h/v1/completions", "http://h/v1", "/v1/completions", "openai-completions"),
+        ("http://h/chat/completions", "http://h", "/chat/completions", "openai-chat"),
+        ("http://h/v1/models", "http://h/v1", "/v1/chat/completions", "openai-chat"),
+        ("http://h/api//openai/", "http://h/api/openai", "/api/openai/chat/completions", "openai-chat"),
+        ("localhost:8000", "http://localhost:8000/v1", "/v1/chat/completions", "openai-chat"),
+        ("10.0.0.7", "http://10.0.0.7/v1", "/v1/chat/completions", "openai-chat"),
+        ("[::1]:8000", "http://[::1]:8000/v1", "/v1/chat/completions", "openai-chat"),
+        ("HTTPS://H.Example:443/v1", "https://h.example/v1", "/v1/chat/completions", "openai-chat"),
+        ("https://h/x?v=1", "https://h/x", "/x/chat/completions?v=1", "openai-chat"),
+    ],
+)
+def test_what_people_type(typed: str, display: str, path: str, protocol: str) -> None:
+    target = Target.parse(typed)
+    assert (target.display, target.path, target.protocol) == (display, path, protocol)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("", "empty"),
+        ("ftp://h", "scheme"),
+        ("http:/h", "://"),
+        ("http://", "no host"),
+        ("a b", "space"),
+        ("h:99999", "port"),
+        ("h:port", "port"),
+        ("h:0", "port"),
+        ("::1:8000", "brackets"),
+        ("http://[zz]/", "cannot be read"),
+        ("http://h/#x", "fragment"),
+    ],
+)
+def test_what_is_no_url_is_refused_with_a_hint(typed: str, said: str) -> None:
+    with pytest.raises(EndpointError) as caught:
+        Target.parse(typed)
+    assert said in caught.value.message + (caught.value.hint or "")
+    assert caught.value.hint
+
+
+def test_credentials_in_the_url_are_refused_and_not_repeated() -> None:
+    with pytest.raises(EndpointError) as caught:
+        Target.parse(f"https://user:{SECRET}@h/v1")
+    assert SECRET not in caught.value.message + (caught.value.hint or "")
+    assert "--api-key-env" in (caught.value.hint or "")
+
+
+def test_the_protocol_is_chosen_and_checked() -> None:
+    assert Target.parse("h", protocol="openai-completions").path == "/v1/completions"
+    with pytest.raises(ConfigError, match="not the protocol"):
+        Target.parse("http://h/v1/completions", protocol="openai-chat")
+    with pytest.raises(ConfigError, match="unknown"):
+        Target.parse("h", protocol="grpc")  # type: ignore[arg-type]
+
+
+def test_secrets_show_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", SECRET)
+    target = Target.parse(
+        "https://h/v1?key=query-secret", headers=["X-Team: team-secret"], api_key_env="THE_KEY", model="m"
+    )
+    shown = repr(target) + str(target) + target.display + repr(target.to_dict())
+    for secret in (SECRET, "team-secret", "query-secret"):
+        assert secret not in shown
+    assert target.redact(f"bad key {SECRET} of team-secret for query-secret") == (
+        "bad key [redacted] of [redacted] for [redacted]"
+    )
+    assert target.to_dict()["header_names"] == ["X-Team"]
+    assert target.with_model("n").all_headers() == target.all_headers()
+
+
+def test_a_key_inside_a_header_is_redacted_on_its_own() -> None:
+    target = Target.parse("h", headers=[f"authorization: Bearer {SECRET}"])
+    assert (
+        target.redact(f"Incorrect API key provided: {SECRET}.") == "Incorrect API key provided: [redacted]."
+    )
+
+
+def test_what_the_load_generator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", f"{SECRET}\n")
+    target = Target.parse("http://[::1]:9/v1", headers=["x-a: b: c"], api_key_env="THE_KEY")
+    assert target.load_target(["[::1]:9"], streaming=True) == {
+        "scheme": "http",
+        "host": "::1",
+        "port": 9,
+        "path": "/v1/chat/completions",
+        "addresses": ["[::1]:9"],
+        "headers": [["authorization", f"Bearer {SECRET}"], ["x-a", "b: c"]],
+        "ca_pem": None,
+        "protocol": "openai-chat",
+        "streaming": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "header", [SECRET, f": {SECRET}", f"a b: {SECRET}", f"x: {SECRET}\r\ny: 1", "x:", f"host: {SECRET}"]
+)
+def test_bad_headers_are_refused_without_their_values(header: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Target.parse("h", headers=[header])
+    assert SECRET not in caught.value.message + (caught.value.hint or "")
+
+
+def test_a_missing_or_bad_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    monkeypatch.setenv("EMPTY_KEY", " ")
+    monkeypatch.setenv("BROKEN_KEY", f"{SECRET}\nx")
+    for name, said in (("NO_SUCH_KEY", "not set"), ("EMPTY_KEY", "is empty"), ("BROKEN_KEY", "letter")):
+        with pytest.raises(ConfigError) as caught:
+            Target.parse("h", api_key_env=name)
+        assert said in caught.value.message
+        assert name in caught.value.message
+        assert SECRET not in caught.value.message
+    for key in (SECRET, "sk_live_looks_like_a_name"):
+        with pytest.raises(ConfigError) as caught:
+            Target.parse("h", api_key_env=key)
+        assert key not in caught.value.message + (caught.value.hint or "")
+
+
+def test_two_ways_to_give_the_key_are_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", SECRET)
+    with pytest.raises(ConfigError, match="both given"):
+        Target.parse("h", api_key_env="THE_KEY", headers=["Authorization: x"])
+
+
+def test_the_ca_file_is_checked(tmp_path: Path) -> None:
+    pem = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(pem)
+    assert "BEGIN CERTIFICATE" in (Target.parse("https://h", ca_file=pem).ca_pem or "")
+    junk = tmp_path / "junk.pem"
+    junk.write_text("not a certificate")
+    binary = tmp_path / "binary.pem"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for bad in (junk, binary, tmp_path / "missing.pem", tmp_path):
+        with pytest.raises(ConfigError) as caught:
+            Target.parse("https://h", ca_file=bad)
+        assert str(bad) in caught.value.message
+    with pytest.raises(ConfigError, match="http"):
+        Target.parse("http://h", ca_file=pem)
+
+
+def test_names_are_resolved_and_failures_are_clear() -> None:
+    assert Target.parse("http://127.0.0.1:81").resolve() == ["127.0.0.1:81"]
+    assert Target.parse("http://[::1]:81").resolve() == ["[::1]:81"]
+    for host in ("no-such-host.invalid", "a" * 300):
+        with pytest.raises(UsageError) as caught:
+            Target.parse(host).resolve()
+        assert "cannot be resolved" in caught.value.message
