@@ -56,9 +56,9 @@ class Feeder:
         """All bodies that the segment can need have been pushed."""
         return self._closed
 
-    def fill(self) -> list[pa.Table]:
+    def fill(self, rows: int = FIRST_ROWS) -> list[pa.Table]:
         """Before the clock starts: the first bodies. Returns the plan rows that belong to what was made."""
-        return self._push_up_to(max(FIRST_ROWS, self._wanted()))
+        return self._push_up_to(min(max(rows, self._wanted()), MOST_ROWS))
 
     def top_up(self, progress: dict[str, Any]) -> list[pa.Table]:
         """While the segment runs: replace what has been taken. Returns the plan rows of what was made."""

@@ -46,6 +46,7 @@ class Snapshot:
     state: str
     elapsed_s: float
     left_s: float | None
+    total_s: float | None
     total_requests: int | None
     started: int
     finished: int
@@ -98,6 +99,7 @@ class LiveStats:
             state=progress["state"],
             elapsed_s=now["elapsed_ns"] / 1e9,
             left_s=self._left_s(now),
+            total_s=None if self._total_ns is None else self._total_ns / 1e9,
             total_requests=self._total_requests,
             started=now["started"],
             finished=now["finished"],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paceline.errors import RunError, StoreError
 from paceline.measure.border import BodySource, LoadFactory, LoadHandle
-from paceline.measure.feeder import Feeder
+from paceline.measure.feeder import FIRST_ROWS, Feeder
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.load_spec import LoadPlan, LoadSpec
 
@@ -53,23 +53,20 @@ class SegmentResult:
 
 
 class Segment:
-    """Runs one segment: feed, poll, store, watch for interrupts."""
+    """One segment: `fill` it, then `run` it, which feeds, polls, stores and watches for interrupts."""
 
     def __init__(
         self,
         spec: LoadSpec,
         plan: LoadPlan,
         source: BodySource,
-        sink: Sink,
         *,
         load: LoadFactory,
-        interrupts: Interrupts,
         observe: Observer,
         leftover: list[pa.RecordBatch] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._spec = spec
-        self._sink = sink
         self._handle: LoadHandle = load(spec.to_json())
         self._feeder = Feeder(
             source,
@@ -79,18 +76,24 @@ class Segment:
             streams=plan.streams,
             leftover=leftover,
         )
-        self._interrupts = interrupts
-        self._already = interrupts.count
         self._observe = observe
         self._grace_s = grace_s
+        self._plans: list[pa.Table] = []
         self._store_error: StoreError | None = None
         self._stopped_at: float | None = None
         self._cancelled = False
         self._progress_at = 0.0
 
-    def run(self) -> SegmentResult:
-        """From the first body to the last row. Raises RunError when the load generator fails."""
-        self._store_plans(self._feeder.fill())
+    def fill(self, rows: int = FIRST_ROWS) -> None:
+        """Make and hand over the first bodies; nothing is sent or stored yet."""
+        self._plans += self._feeder.fill(rows)
+
+    def run(self, sink: Sink, interrupts: Interrupts) -> SegmentResult:
+        """From the first request to the last row. Raises RunError when the load generator fails."""
+        self._sink = sink
+        self._interrupts = interrupts
+        self._already = interrupts.count
+        self._store_plans(self._plans)
         self._start()
         try:
             progress = self._poll_to_end()

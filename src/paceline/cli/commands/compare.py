@@ -1,0 +1,6 @@
+"""`paceline compare`."""
+
+
+def compare() -> int:
+    """Not yet."""
+    return 0

@@ -1,0 +1,6 @@
+"""`paceline demo`."""
+
+
+def demo() -> int:
+    """Not yet."""
+    return 0

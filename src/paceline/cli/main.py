@@ -1,0 +1,107 @@
+"""The command line. Commands are light to import: each takes its machinery in when it runs."""
+
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from paceline import __version__
+from paceline.cli.commands import calibrate, compare, demo, measure, runs, sim
+from paceline.errors import PacelineError
+
+app = typer.Typer(
+    name="paceline",
+    help="Measure the speed of any AI inference endpoint truthfully, and prove the instrument's own error.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"paceline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("measure")(measure.measure)
+app.command("compare")(compare.compare)
+app.command("calibrate")(calibrate.calibrate)
+app.command("sim")(sim.sim)
+app.add_typer(runs.app, name="runs")
+app.command("demo")(demo.demo)
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 1 the run failed or is invalid, 2 wrong usage."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; what goes wrong is said on stderr, without a traceback."""
+    try:
+        result: Any = app(args=arguments, prog_name="paceline", standalone_mode=False)
+        _flush()
+        return result if isinstance(result, int) else 0
+    except PacelineError as error:
+        _say(error.message, error.hint)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted", None)
+        return 1
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to say, and Python must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+
+
+def _unexpected(error: Exception) -> int:
+    # The command line's own errors (unknown option, bad value) differ in their classes between Typer's
+    # versions; they have this method in common.
+    if hasattr(error, "format_message"):
+        context = getattr(error, "ctx", None)
+        command = getattr(context, "command_path", "paceline")
+        _say(error.format_message(), f"{command} --help lists what there is")
+        return 2
+    where = _keep_traceback(error)
+    _say(
+        f"unexpected: {type(error).__name__}: {error}",
+        where and f"the traceback is in {where}; please report it",
+    )
+    return 1
+
+
+def _keep_traceback(error: Exception) -> Path | None:
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="paceline-", suffix=".traceback.txt")
+        with os.fdopen(descriptor, "w") as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError:
+        return None
+    return Path(name)
+
+
+def _say(message: str, hint: str | None) -> None:
+    print(f"error: {message}", file=sys.stderr)  # noqa: T201
+    if hint:
+        print(f"hint: {hint}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,95 @@
+"""Where results go: paths that are checked before load begins, and files that are whole or not there."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from paceline.errors import ConfigError, RunError
+
+STDOUT = Path("-")
+
+
+def talk(text: str = "") -> None:
+    """Say something to the person: on stderr, so that stdout stays data."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def check_outputs(paths: Mapping[str, Path | None]) -> None:
+    """Raise ConfigError where a path cannot be written, or where two results would go to one place.
+
+    `paths` maps the option's name to what the user gave.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        place = path if path == STDOUT else path.resolve()
+        if place in taken:
+            raise ConfigError(
+                f"{taken[place]} and {option} would both go to {path}", "give each its own path"
+            )
+        taken[place] = option
+        if path != STDOUT:
+            _check_writable(option, path)
+
+
+def write_output(path: Path, data: str | bytes) -> None:
+    """Write a result whole: under a temporary name beside it, then renamed. `-` is stdout.
+
+    Raises RunError when the system refuses.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe has no place beside it to rename from.
+            path.write_bytes(raw)
+            return
+        target = path.resolve()
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(raw)
+            Path(name).chmod(0o666 & ~_umask())
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RunError(
+            f"cannot write {path}: {error.strerror or error}",
+            "the run is stored: `paceline runs show` writes its report anew",
+        ) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _check_writable(option: str, path: Path) -> None:
+    def refuse(reason: str, hint: str | None = None) -> ConfigError:
+        return ConfigError(f"{option}: cannot write {path}: {reason}", hint)
+
+    if path.is_dir():
+        raise refuse("it is a directory", "give the path of a file")
+    if path.exists():
+        if not os.access(path, os.W_OK):
+            raise refuse("permission denied")
+        if not path.is_file():
+            return
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        raise refuse(f"there is no directory {parent}", "make it first")
+    try:
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise refuse(error.strerror or str(error)) from None

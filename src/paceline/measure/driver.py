@@ -1,0 +1,104 @@
+"""One run: from a prepared job to a stored run, and the rest of one that was cut off."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paceline.errors import StoreError
+from paceline.measure.interrupts import Interrupts
+from paceline.measure.job import Prepared
+from paceline.measure.live_stats import LiveStats, Snapshot
+from paceline.measure.segment import Observer, Segment, SegmentResult
+from paceline.store.manifest import RunState
+from paceline.store.writer import RunWriter
+
+Watcher = Callable[[Snapshot], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended; it is in the store, as far as the store could be written."""
+
+    run_id: str
+    state: RunState
+    store_error: StoreError | None = None
+
+
+def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path | None = None) -> RunResult:
+    """Measure a prepared job.
+
+    The first SIGINT or SIGTERM ends the run softly, the second at once; both leave an `interrupted` run. Raises
+    StoreError when the run cannot be created, RunError when the load generator fails.
+    """
+    plan = prepared.job.load
+    interrupts = Interrupts()
+    observe = observer(LiveStats(plan.total_requests, plan.total_ns), watch, interrupts)
+    spec = plan.spec(prepared.load_target)
+    segment = Segment(spec, plan, prepared.source(), load=prepared.load, observe=observe)
+    # Everything that takes time or can fail is done before there is a run to store.
+    segment.fill(prepared.first_rows)
+    with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
+        return close_run(writer, segment.run(writer, interrupts))
+
+
+def resume(
+    ref: str, prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path | None = None
+) -> RunResult:
+    """Do what is missing of a run that was cut off, as its next segment.
+
+    Raises StoreError when there is no such run, or it is complete.
+    """
+    plan = prepared.job.load
+    with RunWriter.reopen(ref, at=home) as writer:
+        finished = writer.finished_indices()
+        elapsed_ns = sum(int(segment["elapsed_ns"]) for segment in writer.manifest.segments)
+        if _nothing_left(plan.total_requests, len(finished)) or _nothing_left(plan.total_ns, elapsed_ns):
+            writer.finish("complete")
+            return RunResult(writer.id, "complete")
+        spec = plan.spec(
+            prepared.load_target,
+            segment=writer.next_segment,
+            started=len(finished),
+            elapsed_ns=elapsed_ns,
+        )
+        interrupts = Interrupts()
+        observe = observer(LiveStats(spec.max_requests, spec.duration_ns), watch, interrupts)
+        segment = Segment(spec, plan, prepared.source(finished), load=prepared.load, observe=observe)
+        segment.fill(prepared.first_rows)
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
+        with interrupts:
+            return close_run(writer, segment.run(writer, interrupts))
+
+
+def close_run(writer: RunWriter, result: SegmentResult) -> RunResult:
+    """End a stored run as its last segment ended."""
+    if result.store_error is not None:
+        # The disk that has no room for rows may have none for the manifest either.
+        with suppress(StoreError):
+            writer.finish("failed")
+        return RunResult(writer.id, "failed", result.store_error)
+    state: RunState = "interrupted" if result.interrupted else "complete"
+    try:
+        writer.finish(state)
+    except StoreError as error:
+        return RunResult(writer.id, "failed", error)
+    return RunResult(writer.id, state)
+
+
+def _nothing_left(total: int | None, done: int) -> bool:
+    return total is not None and done >= total
+
+
+def observer(stats: LiveStats, watch: Watcher, interrupts: Interrupts) -> Observer:
+    """Turn polls into snapshots for the watcher."""
+
+    def observe(progress: dict[str, Any], batch: pa.RecordBatch | None) -> None:
+        watch(stats.update(progress, batch, stopping=interrupts.count > 0))
+
+    return observe

@@ -1,0 +1,58 @@
+import json
+
+from paceline.measure.feeder import FIRST_ROWS, Feeder
+from tests.measure.fakes import SECOND_NS, Counting, FakeLoad, progress
+
+
+def fake() -> FakeLoad:
+    return FakeLoad(json.dumps({"first_index": 0, "max_requests": None, "segment": 0, "warmup_requests": 0}))
+
+
+def test_a_short_run_is_wholly_prepared_and_its_input_closed() -> None:
+    load = fake()
+    feeder = Feeder(Counting(), load, limit=10)
+    plans = feeder.fill()
+    assert load.indices == list(range(10))
+    assert load.calls == ["close_input"]
+    assert sum(plan.num_rows for plan in plans) == 10
+    assert feeder.complete
+    assert feeder.seconds_ahead(progress(started=0)) == float("inf")
+
+
+def test_a_long_run_is_fed_ahead_of_its_rate_and_no_further() -> None:
+    load = fake()
+    feeder = Feeder(Counting(), load, limit=None)
+    feeder.fill()
+    assert FIRST_ROWS <= feeder.pushed < 2 * FIRST_ROWS
+    feeder.top_up(progress(started=2_000, elapsed_ns=SECOND_NS))
+    assert 2_000 + 3 * 2_000 <= feeder.pushed <= 2_000 + 3 * 2_000 + 256
+    assert 2.5 <= feeder.seconds_ahead(progress(started=2_000)) <= 3.5
+    assert "close_input" not in load.calls
+
+
+def test_an_open_loop_is_fed_by_its_rate_from_the_start() -> None:
+    load = fake()
+    feeder = Feeder(Counting(), load, peak_requests_s=5_000)
+    feeder.fill()
+    assert feeder.pushed >= 15_000
+
+
+def test_what_was_not_sent_can_be_sent_by_the_next_segment_first() -> None:
+    load = fake()
+    source = Counting()
+    feeder = Feeder(source, load, limit=None)
+    feeder.fill()
+    unused = feeder.unused(started=300)
+    rest = [body for batch in unused for body in batch.column("body").to_pylist()]
+    assert rest == [str(index).encode() for index in range(300, feeder.pushed)]
+    second = fake()
+    again = Feeder(source, second, limit=feeder.pushed, leftover=unused)
+    again.fill()
+    assert [int(body) for body in second.bodies] == list(range(300, feeder.pushed + 300))
+    assert again.unused(started=feeder.pushed) == []
+
+
+def test_nothing_is_left_when_all_was_sent() -> None:
+    feeder = Feeder(Counting(), fake(), limit=10)
+    feeder.fill()
+    assert feeder.unused(started=10) == []

@@ -1,0 +1,25 @@
+import numpy as np
+
+from paceline.measure.sources import IndexedSource
+from tests.measure.fakes import Counting
+
+
+def taken(source: IndexedSource, n: int) -> list[int]:
+    batch, plan = source.take(n)
+    indices = batch.column("request_index").to_pylist()
+    assert [int(body) for body in batch.column("body").to_pylist()] == indices
+    assert plan.column("request_index").to_pylist() == indices
+    return indices
+
+
+def test_a_new_run_takes_all_in_order() -> None:
+    source = IndexedSource(Counting())
+    assert taken(source, 3) == [0, 1, 2]
+    assert taken(source, 2) == [3, 4]
+
+
+def test_a_resumed_run_takes_what_is_missing_and_then_goes_on() -> None:
+    finished = np.array([0, 1, 3, 4, 7], dtype=np.uint64)
+    source = IndexedSource(Counting(), finished)
+    assert taken(source, 2) == [2, 5]
+    assert taken(source, 4) == [6, 8, 9, 10]
