@@ -1,0 +1,92 @@
+"""Everything that a report is made from: a stored run's rows, and what statistics make of them."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from paceline.report.words import is_open_loop
+from paceline.stats.frame import Frame
+from paceline.stats.goodput import Goodput, Slo, goodput
+from paceline.stats.metrics import MetricSamples, derive
+from paceline.stats.steady import Throughput, throughput
+from paceline.stats.summary import Summary, summarise
+from paceline.stats.tokens import TokenCounts, TokenTotals, count_tokens, token_totals
+from paceline.store.manifest import RunManifest
+from paceline.store.runs import StoredRun
+
+READING_TOK_S = 5.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`rows`: r rows, warm-up included, in order of `request_index`. `samples`, `summaries`: by metric.
+
+    `by_outcome`: the measured rows, counted. `goodput`: None without stated limits.
+    """
+
+    manifest: RunManifest
+    state: str
+    rows: pa.Table
+    origins: Mapping[int, int]
+    counts: TokenCounts
+    samples: dict[str, MetricSamples]
+    summaries: dict[str, Summary]
+    tokens: TokenTotals
+    throughput: Throughput
+    goodput: Goodput | None
+    by_outcome: dict[str, int]
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether requests arrived by a schedule."""
+        return is_open_loop(self.manifest.load)
+
+
+def gather(
+    run: StoredRun, *, local_tokens: npt.ArrayLike | None = None, reading_tok_s: float = READING_TOK_S
+) -> Evidence:
+    """Read a stored run and derive everything from it.
+
+    `local_tokens`: int[e], a local tokenizer's count for each event, see `stats.tokens.count_tokens`.
+    `reading_tok_s`: the reader's pace for fluidity. Raises StoreError when the run cannot be read.
+    """
+    rows = run.rows()
+    manifest = run.manifest
+    # Rows may be on the disk before the first progress object that tells their segment's origin.
+    origins = dict.fromkeys(np.unique(rows["segment"].to_numpy()).tolist(), 0) | run.origins()
+    counts = count_tokens(rows, local_tokens)
+    samples = derive(rows, origins, reading_tok_s=reading_tok_s, local_tokens=local_tokens)
+    pace = throughput(rows, origins, counts, open_loop=is_open_loop(manifest.load))
+    met = None
+    if manifest.slo:
+        slo = Slo({name: float(limit) for name, limit in manifest.slo.items()})
+        dropped = sum(int(segment.get("dropped") or 0) for segment in manifest.segments)
+        met = goodput(rows, samples, slo, pace.whole_seconds, dropped=dropped)
+    return Evidence(
+        manifest=manifest,
+        state=run.state,
+        rows=rows,
+        origins=origins,
+        counts=counts,
+        samples=samples,
+        summaries={name: _summary(metric) for name, metric in samples.items()},
+        tokens=token_totals(rows, counts),
+        throughput=pace,
+        goodput=met,
+        by_outcome=_outcomes(rows),
+    )
+
+
+def _summary(metric: MetricSamples) -> Summary:
+    return summarise(metric.values, censored=metric.censored)
+
+
+def _outcomes(rows: pa.Table) -> dict[str, int]:
+    """Measured requests by outcome: `ok` first, then the most frequent."""
+    outcomes = rows["outcome"].filter(pa.array(Frame(rows).measured)).to_pylist()
+    counted = Counter(str(outcome) for outcome in outcomes)
+    return dict(sorted(counted.items(), key=lambda item: (item[0] != "ok", -item[1], item[0])))

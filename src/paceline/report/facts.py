@@ -1,0 +1,183 @@
+"""Read from a stored run what the trust verdict rests on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.report.evidence import Evidence
+from paceline.report.limits import LATE_MS
+from paceline.report.trust import Pair, TrustFacts
+from paceline.report.words import is_open_loop
+from paceline.stats.frame import MISSING, Frame
+from paceline.stats.metrics import MetricSamples, coalesced_share
+from paceline.stats.quantiles import percentile
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """The load generator's own state over all segments; None where it was not recorded."""
+
+    planned: int
+    dropped: int
+    starved: int
+    cpu_fraction: float | None
+    runqueue_share: float | None
+    wait_per_read_ms: float | None
+    schedule_lag_ms: Pair | None
+    read_lag_ms: Pair | None
+
+
+def client_facts(segments: list[dict[str, Any]]) -> ClientFacts:
+    """Sum up the final progress objects of a run's segments.
+
+    Percentiles of lags cannot be added up: each is the mean over the segments, weighted by their requests.
+    """
+
+    def total(name: str) -> int:
+        return sum(int(segment.get(name) or 0) for segment in segments)
+
+    thread_ns = sum(
+        int(segment.get("elapsed_ns") or 0) * max(int(segment.get("threads") or 1), 1) for segment in segments
+    )
+    reads = total("reads")
+    return ClientFacts(
+        planned=total("planned"),
+        dropped=total("dropped"),
+        starved=total("starved"),
+        cpu_fraction=total("cpu_ns") / thread_ns if thread_ns else None,
+        runqueue_share=total("runqueue_wait_ns") / thread_ns if thread_ns else None,
+        wait_per_read_ms=total("runqueue_wait_ns") / reads / 1e6 if reads else None,
+        schedule_lag_ms=_weighted(segments, "schedule_lag_ns", "started"),
+        read_lag_ms=_weighted(segments, "read_lag_ns", "reads"),
+    )
+
+
+def _weighted(segments: list[dict[str, Any]], name: str, by: str) -> Pair | None:
+    known = [segment for segment in segments if segment.get(name) and int(segment.get(by) or 0) > 0]
+    if not known:
+        return None
+    weights = np.array([int(segment[by]) for segment in known], np.float64)
+
+    def mean_ms(quantile: str) -> float:
+        return float(np.average([float(s[name][quantile]) for s in known], weights=weights)) / 1e6
+
+    return Pair(mean_ms("p50"), mean_ms("p99"))
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Requests a second that the schedule asked for, and that were sent in the same time."""
+
+    offered_requests_s: float | None
+    achieved_requests_s: float | None
+
+
+def load_rates(frame: Frame, client: ClientFacts, load: dict[str, Any]) -> Rates:
+    """Offered and achieved rate of the measured part.
+
+    Open loop, per segment: from the first due instant to the last, and one mean gap more. Offered: requests
+    that were due then, sent or not. Achieved: those sent by its end, so a late send counts as late. Closed
+    loop: what was sent, over the time from the first send to the last end; the loop offers no more than that.
+    """
+    intended, sent, end = frame.ints("intended_ns"), frame.ints("sent_ns"), frame.ints("end_ns")
+    segments = frame.ints("segment")
+    due = delivered = 0
+    seconds = 0.0
+    for segment in np.unique(segments[frame.measured]):
+        mine = frame.measured & (segments == segment)
+        written = mine & (sent != MISSING)
+        if is_open_loop(load):
+            first, last, n = int(intended[mine].min()), int(intended[mine].max()), int(mine.sum())
+            until = last + ((last - first) / (n - 1) if n > 1 else 0.0)
+            due += n
+            delivered += int((written & (sent <= until)).sum())
+            seconds += (until - first) / 1e9
+        elif written.any():
+            n = int(written.sum())
+            due, delivered = due + n, delivered + n
+            seconds += (int(end[written].max()) - int(sent[written].min())) / 1e9
+    if not seconds > 0.0:
+        return Rates(None, None)
+    never_sent = client.dropped if is_open_loop(load) else 0
+    return Rates((due + never_sent) / seconds, delivered / seconds)
+
+
+def late_share(frame: Frame) -> float | None:
+    """Share of the measured requests that were sent more than LATE_MS after they were due."""
+    sent, intended = frame.ints("sent_ns"), frame.ints("intended_ns")
+    written = frame.measured & (sent != MISSING)
+    if not written.any():
+        return None
+    connecting = np.maximum(frame.ints("connect_ns"), 0) + np.maximum(frame.ints("tls_ns"), 0)
+    return float(((sent - intended - connecting)[written] > LATE_MS * 1e6).mean())
+
+
+def stamped_share(frame: Frame) -> float | None:
+    """Share of the measured `ok` requests whose every token event has a kernel receive stamp."""
+    return float(frame.flags("kernel_stamped")[frame.ok].mean()) if frame.ok.any() else None
+
+
+def trust_facts(evidence: Evidence) -> TrustFacts:
+    """Everything that `trust.assess` asks for."""
+    manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
+    frame = Frame(evidence.rows)
+    client = client_facts(manifest.segments)
+    rates = load_rates(frame, client, manifest.load)
+    open_loop = evidence.open_loop
+    calibration = manifest.calibration or {}
+    against = "e2e_ms" if not open_loop else _open_headline(samples)
+    return TrustFacts(
+        state=evidence.state,
+        planned_requests=manifest.load.get("requests"),
+        attempted=int(frame.measured.sum()),
+        by_outcome=evidence.by_outcome,
+        open_loop=open_loop,
+        capped=manifest.load.get("concurrency_cap") is not None,
+        offered_requests_s=rates.offered_requests_s,
+        achieved_requests_s=rates.achieved_requests_s,
+        due=client.planned,
+        dropped=client.dropped,
+        starved=client.starved,
+        late_share=late_share(frame),
+        schedule_lag_ms=client.schedule_lag_ms,
+        read_lag_ms=client.read_lag_ms,
+        cpu_fraction=client.cpu_fraction,
+        runqueue_share=client.runqueue_share,
+        wait_per_read_ms=client.wait_per_read_ms,
+        kernel_stamped_share=stamped_share(frame),
+        coalesced_share=coalesced_share(evidence.rows),
+        compared_with="the duration of a request" if not open_loop else "the latency from the due instant",
+        compared_with_ms=_pair(samples[against]),
+        ttft_ms=_pair(samples["ttft_ms"]),
+        gap_ms=_pair(samples["chunk_gap_ms"]),
+        calibrated=manifest.calibration is not None,
+        ttft_error_us=_error(calibration.get("instrument_error_us")),
+        itl_error_us=_error(calibration.get("itl_error_us")),
+        token_mismatch_share=tokens.mismatch_share,
+        tokens_approximate=tokens.approximate,
+        cached_share=tokens.cached / tokens.prompt if tokens.cached and tokens.prompt else None,
+        prompts_unique=bool(manifest.workload.get("unique_prefix"))
+        and not manifest.workload.get("shared_prefix_tokens"),
+        p99_needs_n=evidence.summaries[against].p99.needs_n,
+        segments=len(manifest.segments),
+        notes=tuple(manifest.notes),
+    )
+
+
+def _open_headline(samples: dict[str, MetricSamples]) -> str:
+    name = "ttft_from_intended_ms"
+    return name if len(samples[name].values) else "e2e_from_intended_ms"
+
+
+def _pair(samples: MetricSamples) -> Pair | None:
+    if not len(samples.values):
+        return None
+    return Pair(percentile(samples.values, 0.5), percentile(samples.values, 0.99))
+
+
+def _error(document: dict[str, float] | None) -> Pair | None:
+    return None if not document else Pair(float(document["p50"]), float(document["p99"]))

@@ -1,0 +1,177 @@
+"""A report: one model of what a run has shown, for every renderer. As JSON it is `paceline.report/1`."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from paceline.report.evidence import READING_TOK_S, Evidence, gather
+from paceline.report.facts import trust_facts
+from paceline.report.trust import Trust, assess
+from paceline.stats.metrics import METRICS, MetricInfo
+from paceline.stats.quantiles import Estimate
+from paceline.stats.summary import Summary
+from paceline.store.manifest import RunManifest
+from paceline.store.runs import StoredRun
+
+SCHEMA = "paceline.report/1"
+FROM_INTENDED = "_from_intended_ms"
+QUANTILES = ("p50", "p90", "p95", "p99")
+_COST_UNKNOWN = {"known": False, "reason": "no price is known for this endpoint"}
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """One metric. `approximate`: the token counts behind it are."""
+
+    info: MetricInfo
+    summary: Summary
+    approximate: bool
+
+    def quantile(self, name: str) -> Estimate:
+        """`p50`, `p90`, `p95` or `p99`."""
+        estimate: Estimate = getattr(self.summary, name)
+        return estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `paceline.report/1`."""
+        quantiles = {
+            name: {
+                "value": _number(estimate.value),
+                "lo": _number(estimate.lo),
+                "hi": _number(estimate.hi),
+                "enough": estimate.enough,
+            }
+            for name, estimate in ((name, self.quantile(name)) for name in QUANTILES)
+        }
+        summary = self.summary
+        return {"n": summary.n, "mean": _number(summary.mean), **quantiles, "max": _number(summary.max)}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run has shown. `metrics`: those that apply, in the order of `stats.metrics.METRICS`."""
+
+    trust: Trust
+    metrics: dict[str, MetricReport]
+    evidence: Evidence
+
+    @property
+    def manifest(self) -> RunManifest:
+        """What the run is."""
+        return self.evidence.manifest
+
+    @property
+    def attempted(self) -> int:
+        """Measured requests of every outcome."""
+        return sum(self.evidence.by_outcome.values())
+
+    @property
+    def ok(self) -> int:
+        """Measured requests of outcome `ok`."""
+        return self.evidence.by_outcome.get("ok", 0)
+
+    @property
+    def headline(self) -> list[str]:
+        """The metrics to show first: under an open loop the latencies count from the due instant."""
+        suffix = "_from_intended_ms" if self.evidence.open_loop else "_ms"
+        names = [f"ttft{suffix}", f"ttfat{suffix}", f"e2e{suffix}", "itl_ms", "tpot_ms", "output_tok_s"]
+        names += ["longest_stall_ms", "fluidity"]
+        return [name for name in names if name in self.metrics and not self._answer_is_first(name)]
+
+    def _answer_is_first(self, name: str) -> bool:
+        """Without reasoning the first answer token is the first token: one line says both."""
+        if not name.startswith("ttfat"):
+            return False
+        first = self.metrics.get(name.replace("ttfat", "ttft"))
+        mine = self.metrics[name].summary
+        return first is not None and first.summary.n == mine.n and first.summary.mean == mine.mean
+
+    def to_dict(self) -> dict[str, Any]:
+        """`paceline.report/1` (docs/reference/report.md), without NaN and infinity: None instead."""
+        evidence = self.evidence
+        return {
+            "schema": SCHEMA,
+            "run": _run(self.manifest, evidence.state),
+            "trust": _clean(self.trust.to_dict()),
+            "outcomes": {"attempted": self.attempted, "ok": self.ok, "by_outcome": evidence.by_outcome},
+            "metrics": {name: metric.to_dict() for name, metric in self.metrics.items()},
+            "throughput": {
+                "output_tok_s": _number(evidence.throughput.output_tok_s),
+                "requests_s": _number(evidence.throughput.requests_s),
+                "goodput_requests_s": _number(evidence.goodput.requests_s) if evidence.goodput else None,
+            },
+            "tokens": _tokens(evidence),
+            "cost": dict(_COST_UNKNOWN),
+        }
+
+    def to_json(self) -> str:
+        """The document as text, with a line end."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def build_report(
+    run: StoredRun, *, local_tokens: npt.ArrayLike | None = None, reading_tok_s: float = READING_TOK_S
+) -> Report:
+    """The report of a stored run, whole or cut off.
+
+    `local_tokens`: int[e], a local tokenizer's count for each event, see `stats.tokens.count_tokens`.
+    `reading_tok_s`: the reader's pace for fluidity. Raises StoreError when the run cannot be read.
+    """
+    evidence = gather(run, local_tokens=local_tokens, reading_tok_s=reading_tok_s)
+    metrics = {
+        name: MetricReport(METRICS[name], summary, evidence.samples[name].approximate)
+        for name, summary in evidence.summaries.items()
+        if summary.n and (evidence.open_loop or not name.endswith(FROM_INTENDED))
+    }
+    return Report(trust=assess(trust_facts(evidence)), metrics=metrics, evidence=evidence)
+
+
+def _run(manifest: RunManifest, state: str) -> dict[str, Any]:
+    """`workload` holds all that was asked: the requests, and under `load` and `slo` how they came."""
+    load = {key: value for key, value in manifest.load.items() if key != "connection"}
+    asked = {**manifest.workload, "load": load, "slo": manifest.slo, "name": manifest.name, "state": state}
+    return {
+        "id": manifest.id,
+        "started_at": manifest.started_at.isoformat(),
+        "endpoint": manifest.endpoint,
+        "model": manifest.model,
+        "protocol": manifest.protocol,
+        "workload": _clean(asked),
+        "seed": manifest.load.get("seed", manifest.workload.get("seed")),
+        "version": manifest.version,
+        "host": _clean(manifest.host),
+    }
+
+
+def _tokens(evidence: Evidence) -> dict[str, Any]:
+    tokens = evidence.tokens
+    return {
+        "prompt": tokens.prompt,
+        "completion": tokens.counted + tokens.hidden,
+        "reasoning": tokens.reasoning,
+        "cached": tokens.cached,
+        "source": token_source(evidence),
+        "mismatch": _number(tokens.mismatch_share),
+    }
+
+
+def token_source(evidence: Evidence) -> str:
+    """Where `completion` comes from, and whether its division among the events is approximate."""
+    tokens = evidence.tokens
+    return f"{tokens.source} (approximate)" if tokens.approximate else tokens.source
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _clean(value: Any) -> Any:
+    """The value with every NaN and infinity as None: JSON has neither."""
+    if isinstance(value, dict):
+        return {str(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return _number(value) if isinstance(value, float) else value

@@ -1,0 +1,403 @@
+"""Whether to believe a run: a verdict, and its reasons in plain words.
+
+Pure: from figures to a verdict. `facts.trust_facts` reads the figures from a stored run.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from paceline.report.limits import FEWEST_FOR_MEDIAN, LATE_MS, LIMITS, SMALLEST_LAG_MS
+from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
+
+VerdictName = Literal["trusted", "suspect", "invalid"]
+Severity = Literal["note", "suspect", "invalid"]
+_RANK: dict[Severity, int] = {"note": 0, "suspect": 1, "invalid": 2}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """`code` names the check; `text` has the figure, its limit, and what to do. A note demotes nothing."""
+
+    code: str
+    severity: Severity
+    text: str
+
+    def __str__(self) -> str:
+        return f"note: {self.text}" if self.severity == "note" else self.text
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A median and a 99th percentile, in the unit that the field's name ends in."""
+
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class TrustFacts:
+    """What the verdict rests on. Shares are fractions; None: not known, or does not apply.
+
+    `compared_with_ms`: the metric that the client's lateness is held against, named by `compared_with`: the
+    headline TTFT in an open loop, the duration of a request in a closed one (a slot that stands idle for a
+    tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `wait_per_read_ms`: how
+    long the load threads waited for a core, a read.
+    """
+
+    state: str = "complete"
+    planned_requests: int | None = None
+    attempted: int = 0
+    by_outcome: dict[str, int] = field(default_factory=dict)
+    open_loop: bool = False
+    capped: bool = False
+    offered_requests_s: float | None = None
+    achieved_requests_s: float | None = None
+    due: int = 0
+    dropped: int = 0
+    starved: int = 0
+    late_share: float | None = None
+    schedule_lag_ms: Pair | None = None
+    read_lag_ms: Pair | None = None
+    cpu_fraction: float | None = None
+    runqueue_share: float | None = None
+    wait_per_read_ms: float | None = None
+    kernel_stamped_share: float | None = None
+    coalesced_share: float | None = None
+    compared_with: str = ""
+    compared_with_ms: Pair | None = None
+    ttft_ms: Pair | None = None
+    gap_ms: Pair | None = None
+    calibrated: bool = False
+    ttft_error_us: Pair | None = None
+    itl_error_us: Pair | None = None
+    token_mismatch_share: float | None = None
+    tokens_approximate: bool = False
+    cached_share: float | None = None
+    prompts_unique: bool = False
+    p99_needs_n: int | None = None
+    segments: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> int:
+        """Requests of outcome `ok`."""
+        return self.by_outcome.get("ok", 0)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The verdict, and its reasons, the gravest first."""
+
+    verdict: VerdictName
+    reasons: tuple[Reason, ...]
+    facts: TrustFacts
+
+    def to_dict(self) -> dict[str, object]:
+        """As in `paceline.report/1`."""
+        facts = self.facts
+        error = facts.ttft_error_us
+        lag = facts.schedule_lag_ms
+        return {
+            "verdict": self.verdict,
+            "reasons": [str(reason) for reason in self.reasons],
+            "offered_requests_s": facts.offered_requests_s,
+            "achieved_requests_s": facts.achieved_requests_s,
+            "dropped": facts.dropped,
+            "schedule_lag_ms": {"p50": lag.p50, "p99": lag.p99} if lag else {"p50": None, "p99": None},
+            "client_cpu_fraction": facts.cpu_fraction,
+            "instrument_error_us": {"p50": error.p50, "p99": error.p99} if error else None,
+        }
+
+
+def assess(facts: TrustFacts) -> Trust:
+    """The verdict: the gravest reason decides; without any, `trusted`."""
+    found = [reason for check in _CHECKS for reason in check(facts)]
+    reasons = tuple(sorted(found, key=lambda reason: -_RANK[reason.severity]))
+    worst: Severity = max((reason.severity for reason in reasons), key=_RANK.__getitem__, default="note")
+    verdict: VerdictName = "trusted" if worst == "note" else worst
+    return Trust(verdict, reasons, facts)
+
+
+def _over(code: str, value: float | None, say: Callable[[str, str], str]) -> Iterator[Reason]:
+    """A reason when `value` passes the limit named `code`; `say` gets the value and the limit as text."""
+    if value is None:
+        return
+    limit = LIMITS[code]
+    severity = limit.severity(value)
+    if severity is not None:
+        text = say(format_percentage(value), format_percentage(limit.passed(value)))
+        yield Reason(code, "invalid" if severity == "invalid" else "suspect", text)
+
+
+def _ended(facts: TrustFacts) -> Iterator[Reason]:
+    of = f" of {facts.planned_requests:,}" if facts.planned_requests else ""
+    if facts.state == "failed":
+        yield Reason("state", "invalid", "the run failed before its end: see its notes, then measure again")
+    elif facts.state in ("interrupted", "running"):
+        what = "the run was interrupted" if facts.state == "interrupted" else "the run still goes on"
+        yield Reason(
+            "state",
+            "suspect",
+            f"{what}: these are {facts.attempted:,}{of} requests; `paceline runs resume` finishes it"
+            if facts.state == "interrupted"
+            else f"{what}: these are the {facts.attempted:,}{of} requests so far",
+        )
+
+
+def _failures(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.attempted == 0:
+        yield Reason("no_requests", "invalid", "no request was measured: run longer, or with less warm-up")
+        return
+    if facts.ok == 0:
+        named = _counted({name: n for name, n in facts.by_outcome.items() if name != "ok"})
+        yield Reason("no_ok", "invalid", f"none of {facts.attempted:,} requests succeeded ({named})")
+        return
+    apart = ("ok", "timeout", "cancelled")
+    failed = {name: n for name, n in facts.by_outcome.items() if name not in apart and n}
+    yield from _over(
+        "failed_share",
+        sum(failed.values()) / facts.attempted,
+        lambda value, limit: (
+            f"{value} of requests failed ({_counted(failed)}), more than {limit}: latencies are those of the "
+            "others; lower the load or mend the endpoint"
+        ),
+    )
+    yield from _over(
+        "timeout_share",
+        facts.by_outcome.get("timeout", 0) / facts.attempted,
+        lambda value, limit: (
+            f"{value} of requests timed out, more than {limit}: high percentiles are only lower bounds; "
+            "raise --timeout or lower the load"
+        ),
+    )
+
+
+def _samples(facts: TrustFacts) -> Iterator[Reason]:
+    if 0 < facts.ok < FEWEST_FOR_MEDIAN:
+        yield Reason(
+            "too_few",
+            "suspect",
+            f"only {facts.ok} requests succeeded, and a median needs {FEWEST_FOR_MEDIAN}: run longer",
+        )
+    elif facts.p99_needs_n is not None:
+        yield Reason(
+            "p99_unbounded",
+            "note",
+            f"{facts.ok:,} requests do not bound the p99, which needs {facts.p99_needs_n:,}",
+        )
+
+
+def _load(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.open_loop and facts.offered_requests_s and facts.achieved_requests_s is not None:
+        missed = max(0.0, 1.0 - facts.achieved_requests_s / facts.offered_requests_s)
+        cause = (
+            "the cap on requests in flight held the rest back" if facts.capped else "the client fell behind"
+        )
+        yield from _over(
+            "undelivered_share",
+            # A cap is the user's own word: the load is not the one named, but what was measured is right.
+            min(missed, LIMITS["undelivered_share"].invalid or 1.0) if facts.capped else missed,
+            lambda _, limit: (
+                f"{format_number(facts.achieved_requests_s or 0)} of the offered "
+                f"{format_number(facts.offered_requests_s or 0)} requests/s were sent, more than {limit} "
+                f"short: {cause}; offer less, or raise {'the cap' if facts.capped else '--threads'}"
+            ),
+        )
+    if facts.due:
+        yield from _over(
+            "dropped_share",
+            facts.dropped / facts.due,
+            lambda value, limit: (
+                f"{facts.dropped:,} requests ({value}) were due and never sent, more than {limit}: "
+                "offer less, or allow more in flight"
+            ),
+        )
+        yield from _over(
+            "starved_share",
+            facts.starved / facts.due,
+            lambda value, limit: (
+                f"{value} of requests were due before their body was made, more than {limit}: the client set "
+                "the load; use shorter prompts or a lower rate"
+            ),
+        )
+
+
+def _lateness(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.open_loop and not facts.capped:
+        yield from _over(
+            "late_share",
+            facts.late_share,
+            lambda value, limit: (
+                f"{value} of requests were sent more than {LATE_MS:g} ms late, more than {limit}: "
+                f"{_starvation_words(facts)}"
+            ),
+        )
+    lag, metric = facts.schedule_lag_ms, facts.compared_with_ms
+    if lag is None or metric is None:
+        return
+    for quantile, lag_ms, metric_ms in (("p50", lag.p50, metric.p50), ("p99", lag.p99, metric.p99)):
+        if lag_ms >= SMALLEST_LAG_MS and metric_ms > 0.0:
+            reasons = list(
+                _over("schedule_lag_share", lag_ms / metric_ms, _lag_words(facts, quantile, lag_ms))
+            )
+            yield from reasons
+            if reasons:
+                return
+
+
+def _lag_words(facts: TrustFacts, quantile: str, lag_ms: float) -> Callable[[str, str], str]:
+    return lambda value, limit: (
+        f"the client sent {format_ms(lag_ms)} late at {quantile}, {value} of {facts.compared_with} (limit "
+        f"{limit}): {_starvation_words(facts)}"
+    )
+
+
+def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
+    yield from _over(
+        "runqueue_share",
+        facts.runqueue_share,
+        lambda value, limit: (
+            f"CPU starvation: the load threads waited {value} of the time for a core (limit {limit}); "
+            "give the client free cores, or run it on another machine"
+        ),
+    )
+    yield from _over(
+        "cpu_fraction",
+        facts.cpu_fraction,
+        lambda value, limit: (
+            f"the load threads were busy {value} of the time (limit {limit}): use more --threads or a lower "
+            "load"
+        ),
+    )
+
+
+def _stamps(facts: TrustFacts) -> Iterator[Reason]:
+    stamped = facts.kernel_stamped_share
+    if stamped is not None and stamped < 1.0:
+        yield Reason(
+            "user_stamps",
+            "note",
+            f"{format_percentage(1.0 - stamped)} of requests have no stamps by the kernel: their times "
+            "include the client's own delay in reading",
+        )
+        for quantity, metric in (("TTFT", facts.ttft_ms), ("gap between tokens", facts.gap_ms)):
+            wait_ms = facts.wait_per_read_ms
+            if wait_ms is not None and metric is not None and wait_ms >= SMALLEST_LAG_MS and metric.p50 > 0.0:
+                yield from _over("read_lag_share", wait_ms / metric.p50, _read_words(wait_ms, quantity))
+    lag = facts.read_lag_ms
+    client_is_late = lag is not None and lag.p99 >= SMALLEST_LAG_MS
+    if facts.coalesced_share is not None and client_is_late:
+        yield from _over(
+            "client_coalesced_share",
+            facts.coalesced_share,
+            lambda value, limit: (
+                f"{value} of gaps between chunks are upper bounds (limit {limit}), and the client read up to "
+                f"{format_ms(lag.p99 if lag else 0)} late at p99: {_starvation_words(facts)}"
+            ),
+        )
+    elif facts.coalesced_share is not None and facts.coalesced_share > (
+        LIMITS["client_coalesced_share"].suspect or 0.0
+    ):
+        yield Reason(
+            "coalesced",
+            "note",
+            f"{format_percentage(facts.coalesced_share)} of gaps between chunks are upper bounds: the server "
+            "or the network sent several events at once",
+        )
+
+
+def _read_words(wait_ms: float, quantity: str) -> Callable[[str, str], str]:
+    return lambda value, limit: (
+        f"CPU starvation: a read waited {format_ms(wait_ms)} for a core on average, {value} of the median "
+        f"{quantity} (limit {limit}); give the client free cores"
+    )
+
+
+def _instrument(facts: TrustFacts) -> Iterator[Reason]:
+    if not facts.calibrated:
+        yield Reason(
+            "no_calibration",
+            "note",
+            "the instrument's error on this machine is not known: `paceline calibrate` measures it",
+        )
+    for quantity, error, metric in (
+        ("TTFT", facts.ttft_error_us, facts.ttft_ms),
+        ("gap between tokens", facts.itl_error_us, facts.gap_ms),
+    ):
+        if error is not None and metric is not None and metric.p50 > 0.0:
+            share = error.p50 / 1000.0 / metric.p50
+            yield from _over("instrument_error_share", share, _error_words(error.p50, quantity))
+
+
+def _error_words(error_us: float, quantity: str) -> Callable[[str, str], str]:
+    return lambda value, limit: (
+        f"the instrument's own error, {format_duration_ns(error_us * 1000)} at p50, is {value} of the median "
+        f"{quantity} (limit {limit}): too small a time for this machine"
+    )
+
+
+def _tokens(facts: TrustFacts) -> Iterator[Reason]:
+    yield from _over(
+        "token_mismatch_share",
+        facts.token_mismatch_share,
+        lambda value, limit: (
+            f"token counts disagree by {value} between the stream and the server's usage (limit {limit}): "
+            "rates and times per token carry that doubt"
+        ),
+    )
+    if facts.tokens_approximate:
+        yield Reason(
+            "approximate",
+            "note",
+            "tokens per event are not known exactly: ITL, time per token and decode rate are approximate; "
+            "a tokenizer makes them exact",
+        )
+    if facts.prompts_unique:
+        yield from _over(
+            "cached_share",
+            facts.cached_share,
+            lambda value, limit: (
+                f"the server took {value} of the prompt tokens from its cache (limit {limit}) although "
+                "prompts have no common beginning: was this workload and seed run before? change --seed"
+            ),
+        )
+
+
+def _history(facts: TrustFacts) -> Iterator[Reason]:
+    for text in facts.notes:
+        yield Reason("note", "note", text)
+
+
+def _starvation_words(facts: TrustFacts) -> str:
+    """Why the client was late, as far as it is known, and what to do."""
+    waited, busy = facts.runqueue_share or 0.0, facts.cpu_fraction or 0.0
+    if waited > 0.02:
+        return (
+            f"CPU starvation, its threads waited {format_percentage(waited)} of the time for a core; "
+            "give it free cores, or another machine"
+        )
+    if busy > 0.5:
+        return (
+            f"its threads were busy {format_percentage(busy)} of the time; use more --threads or a lower load"
+        )
+    return "its threads had cores to spare, so look for a slow connect or a full send buffer"
+
+
+def _counted(outcomes: dict[str, int]) -> str:
+    named = sorted(outcomes.items(), key=lambda item: -item[1])
+    return ", ".join(f"{n:,} {name}" for name, n in named if n) or "no outcome"
+
+
+_CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (
+    _failures,
+    _starved_client,
+    _lateness,
+    _load,
+    _stamps,
+    _instrument,
+    _tokens,
+    _ended,
+    _samples,
+    _history,
+)

@@ -1,0 +1,155 @@
+"""How reports say things: the load, the workload, figures with their intervals."""
+
+import math
+from typing import Any
+
+from paceline.stats.metrics import METRICS
+from paceline.stats.quantiles import Estimate
+from paceline.units import format_number
+
+LABELS = {
+    "ttft_ms": "TTFT",
+    "ttfat_ms": "TTFT, answer",
+    "e2e_ms": "E2E",
+    "ttft_from_intended_ms": "TTFT from due",
+    "ttfat_from_intended_ms": "TTFT, answer, from due",
+    "e2e_from_intended_ms": "E2E from due",
+    "tpot_ms": "Time per token",
+    "output_tok_s": "Decode rate",
+    "chunk_gap_ms": "Gap of chunks",
+    "itl_ms": "ITL",
+    "longest_stall_ms": "Longest stall",
+    "fluidity": "Fluidity",
+    "connect_ms": "Connect",
+    "tls_ms": "TLS",
+}
+_SHORT_UNIT = {"ms/token": "ms", "share": "%"}
+
+
+def label(name: str) -> str:
+    """The name of a metric for people."""
+    return LABELS.get(name, name)
+
+
+def unit(name: str) -> str:
+    """The unit in which `figure` prints a metric."""
+    own = METRICS[name].unit if name in METRICS else ""
+    return _SHORT_UNIT.get(own, own)
+
+
+def figure(name: str, value: float) -> str:
+    """A value of a metric in `unit(name)`: `12.3`, or `-` when there is none."""
+    if not math.isfinite(value):
+        return "-"
+    return format_number(value * 100.0 if unit(name) == "%" else value)
+
+
+def bound(name: str, estimate: Estimate) -> str:
+    """The estimate in short: `12.3`; `>=11.9` where the sample cannot bound it from above, and `~12.3` where it
+    bounds it on neither side.
+    """
+    if estimate.n == 0:
+        return "-"
+    if estimate.hi is not None and estimate.lo is not None:
+        return figure(name, estimate.value)
+    if estimate.hi is None and estimate.lo is not None:
+        return f">={figure(name, estimate.lo)}"
+    return f"~{figure(name, estimate.value)}"
+
+
+def interval(name: str, estimate: Estimate) -> str:
+    """`11.9 to 12.8`, or nothing where there is none."""
+    if estimate.lo is None or estimate.hi is None:
+        return ""
+    return f"{figure(name, estimate.lo)} to {figure(name, estimate.hi)}"
+
+
+def shortage(estimate: Estimate) -> str:
+    """Why an estimate is not bounded: `n too small, needs 368`."""
+    if estimate.needs_n is None:
+        return "too many requests did not end"
+    if estimate.n >= estimate.needs_n:
+        return "requests that did not end hide it"
+    return f"n too small, needs {estimate.needs_n:,}"
+
+
+def load_words(load: dict[str, Any]) -> str:
+    """The load of a run in one line: how requests arrive, for how long, within which limits."""
+    arrival = load.get("arrival") or {}
+    parts = [_arrival_words(arrival)]
+    if load.get("concurrency_cap"):
+        parts.append(f"at most {load['concurrency_cap']} in flight")
+    length = _length_words(load)
+    if length:
+        parts.append(length)
+    warmup = _warmup_words(load)
+    if warmup:
+        parts.append(warmup)
+    return ", ".join(parts)
+
+
+def _arrival_words(arrival: dict[str, Any]) -> str:
+    kind = arrival.get("kind")
+    rate = f"{arrival.get('rate_requests_s', 0):g} requests/s"
+    if kind == "closed":
+        return f"closed loop, {arrival.get('concurrency', '?')} in flight"
+    if kind == "constant":
+        return f"open loop, {rate}, evenly spaced"
+    if kind == "poisson":
+        return f"open loop, {rate}, Poisson"
+    if kind == "gamma":
+        return f"open loop, {rate}, gamma gaps of shape {arrival.get('burstiness', 1):g}"
+    if kind == "ramp":
+        return (
+            f"open loop, ramp from {arrival.get('from_requests_s', 0):g} to "
+            f"{arrival.get('to_requests_s', 0):g} requests/s"
+        )
+    return "load unknown"
+
+
+def _length_words(load: dict[str, Any]) -> str:
+    parts = []
+    if load.get("requests"):
+        parts.append(f"{load['requests']:,} requests")
+    if load.get("duration_ns"):
+        parts.append(f"{load['duration_ns'] / 1e9:g} s")
+    return " or ".join(parts)
+
+
+def _warmup_words(load: dict[str, Any]) -> str:
+    if load.get("warmup_requests"):
+        return f"after {load['warmup_requests']:,} warm-up requests"
+    if load.get("warmup_ns"):
+        return f"after {load['warmup_ns'] / 1e9:g} s of warm-up"
+    return ""
+
+
+def is_open_loop(load: dict[str, Any]) -> bool:
+    """Whether requests arrive by a schedule, whatever the endpoint does."""
+    return bool((load.get("arrival") or {}).get("kind", "closed") != "closed")
+
+
+def workload_words(workload: dict[str, Any]) -> str:
+    """What the requests look like, in one line."""
+    parts = []
+    if workload.get("prompt_tokens"):
+        parts.append(f"prompts of {workload['prompt_tokens']} tokens")
+    if workload.get("output_tokens"):
+        parts.append(f"answers of {workload['output_tokens']} tokens")
+    elif workload.get("max_tokens"):
+        parts.append(f"answers of at most {workload['max_tokens']} tokens")
+    shared = workload.get("shared_prefix_tokens")
+    if shared:
+        parts.append(f"{shared} shared tokens before each prompt")
+    elif workload.get("unique_prefix"):
+        parts.append("no common beginning")
+    if workload.get("streaming") is False:
+        parts.append("not streaming")
+    return ", ".join(parts)
+
+
+def sentence_list(parts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
