@@ -5,6 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from paceline.report.evidence import READING_TOK_S
 from paceline.report.model import QUANTILES, MetricReport, Report, token_source
 from paceline.report.trust import Trust
 from paceline.report.words import (
@@ -26,8 +27,11 @@ _HIGHER_IS_BETTER = ("output_tok_s", "fluidity")
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print a report."""
-    console.print(render(report), highlight=False)
+    """Print a report; without trailing blanks where no terminal is."""
+    if console.is_terminal:
+        console.print(render(report), highlight=False)
+    else:
+        console.file.write(render_text(report, min(console.width, WIDTH)))
 
 
 def render_text(report: Report, width: int = WIDTH) -> str:
@@ -36,8 +40,8 @@ def render_text(report: Report, width: int = WIDTH) -> str:
         width=width, no_color=True, color_system=None, force_terminal=False, legacy_windows=False
     )
     with console.capture() as captured:
-        print_report(report, console)
-    return captured.get()
+        console.print(render(report), highlight=False)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def render(report: Report) -> RenderableType:
@@ -53,6 +57,8 @@ def trust_box(trust: Trust) -> RenderableType:
     """The verdict, and one line a reason."""
     colour = _COLOURS[trust.verdict]
     head = Text(trust.verdict.upper(), style=f"bold {colour}")
+    if not trust.reasons:
+        head.append("  no reason was found to doubt these figures", style="dim")
     lines = [_bullet(str(reason), "dim" if reason.severity == "note" else colour) for reason in trust.reasons]
     return Group(head, *lines)
 
@@ -139,16 +145,18 @@ def _footnotes(report: Report) -> list[RenderableType]:
 
 
 def shortage_notes(report: Report, names: list[str]) -> list[str]:
-    """One line a quantile that some metric does not bound: which, and what it takes."""
-    notes = []
+    """What it takes to bound the quantiles that are not bounded; nothing when all are."""
+    parts = []
     for quantile in QUANTILES:
         by_reason: dict[str, list[str]] = {}
         for name in names:
             estimate = report.metrics[name].quantile(quantile)
             if not estimate.enough:
                 by_reason.setdefault(shortage(estimate), []).append(short_label(name))
-        notes += [f">= {quantile} of {sentence_list(who)}: {why}." for why, who in by_reason.items()]
-    return notes
+        if by_reason:
+            needs = ", ".join(f"{why} ({', '.join(who)})" for why, who in by_reason.items())
+            parts.append(f"{quantile} {needs}")
+    return [f">= n too small: {'; '.join(parts)}"] if parts else []
 
 
 def _results(report: Report) -> RenderableType:
@@ -179,7 +187,10 @@ def rate_words(name: str, metric: MetricReport) -> str:
     """A metric of which more is better: the median, its interval, and the mean."""
     p50 = metric.summary.p50
     spread = f" ({interval(name, p50)})" if interval(name, p50) else ""
-    return f"{bound(name, p50)}{spread} {unit(name)} at the median request, mean {figure(name, metric.summary.mean)}"
+    mean = figure(name, metric.summary.mean)
+    if name == "fluidity":
+        return f"{mean}% of tokens in time for a reader at {READING_TOK_S:g} tok/s"
+    return f"{bound(name, p50)}{spread} {unit(name)} at the median request, mean {mean}"
 
 
 def goodput_words(report: Report) -> str:
@@ -204,9 +215,8 @@ def token_words(report: Report) -> str:
         cached = f", {tokens.cached:,} of them cached" if tokens.cached else ""
         parts.append(f"{tokens.prompt:,} in prompts{cached}")
     if tokens.mismatch_share:
-        parts.append(
-            f"counts differ by {format_percentage(tokens.mismatch_share)} in {tokens.mismatched_requests:,} requests"
-        )
+        apart = format_percentage(tokens.mismatch_share)
+        parts.append(f"counts differ by {apart} in {tokens.mismatched_requests:,} requests")
     return "; ".join(parts)
 
 
@@ -220,9 +230,8 @@ def client_words(trust: Trust) -> str:
             f"{format_duration_ns(facts.ttft_error_us.p99 * 1e3)} p99"
         )
     if facts.schedule_lag_ms is not None:
-        parts.append(
-            f"sent {format_ms(facts.schedule_lag_ms.p50)} late at p50, {format_ms(facts.schedule_lag_ms.p99)} at p99"
-        )
+        lag = facts.schedule_lag_ms
+        parts.append(f"sent {format_ms(lag.p50)} late at p50, {format_ms(lag.p99)} at p99")
     if facts.cpu_fraction is not None:
         parts.append(f"CPU {format_percentage(facts.cpu_fraction)}")
     if facts.open_loop and facts.offered_requests_s and facts.achieved_requests_s is not None:

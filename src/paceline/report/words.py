@@ -45,9 +45,7 @@ def figure(name: str, value: float) -> str:
 
 
 def bound(name: str, estimate: Estimate) -> str:
-    """The estimate in short: `12.3`; `>=11.9` where the sample cannot bound it from above, and `~12.3` where it
-    bounds it on neither side.
-    """
+    """In short: `12.3`; `>=11.9` where the sample does not bound it from above, `~12.3` where on no side."""
     if estimate.n == 0:
         return "-"
     if estimate.hi is not None and estimate.lo is not None:
@@ -65,12 +63,10 @@ def interval(name: str, estimate: Estimate) -> str:
 
 
 def shortage(estimate: Estimate) -> str:
-    """Why an estimate is not bounded: `n too small, needs 368`."""
+    """What would bound an estimate that is not bounded: `needs 368`."""
     if estimate.needs_n is None:
-        return "too many requests did not end"
-    if estimate.n >= estimate.needs_n:
-        return "requests that did not end hide it"
-    return f"n too small, needs {estimate.needs_n:,}"
+        return "cannot be known, too many did not end,"
+    return f"needs {estimate.needs_n:,}"
 
 
 def load_words(load: dict[str, Any]) -> str:

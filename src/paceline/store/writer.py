@@ -189,7 +189,11 @@ class RunWriter:
         self._progress.append(pa.table(row, schema=PROGRESS_SCHEMA))
         self._progress_rows += 1
         self._progress_unwritten += 1
-        self._flush_when_due()
+        if progress.get("state") in ("done", "failed"):
+            # The next segment may be long in coming.
+            self.flush()
+        else:
+            self._flush_when_due()
 
     def update(self, **fields: Any) -> None:
         """Change fields of the manifest and write it. Raises ValueError for a field that it does not have."""
