@@ -20,8 +20,8 @@ _GRID = 8192
 class Blocks:
     """Samples with their blocks. `values`: float64[n]. `ids`: int64[n], 0 to count - 1.
 
-    `censored`: float64[k], lower bounds of further observations. They keep their place in every replicate:
-    beyond all values for a quantile, at their bound for a mean (which is then a lower bound).
+    `censored`: float64[k], lower bounds of further observations: beyond all values for a quantile, at their
+    bound for a mean (which is then a lower bound). They belong to no block.
     """
 
     values: Floats
@@ -36,15 +36,19 @@ class Blocks:
         times = np.bincount(drawn.ravel(), minlength=replicates * self.count)
         return times.reshape(replicates, self.count).astype(np.float32)
 
-    def means(self, draws: npt.NDArray[np.float32]) -> Floats:
+    def cuts(self, replicates: int, rng: np.random.Generator) -> Floats:
+        """How many censored observations each replicate has, Poisson around their number."""
+        return rng.poisson(len(self.censored), replicates).astype(np.float64)
+
+    def means(self, draws: npt.NDArray[np.float32], cuts: Floats) -> Floats:
         """The mean of each replicate, float64[replicates]."""
         sums = np.bincount(self.ids, self.values, self.count)
         sizes = np.bincount(self.ids, minlength=self.count)
-        cut = len(self.censored)
-        found: Floats = (draws @ sums + self.censored.sum()) / np.maximum(draws @ sizes + cut, 1.0)
+        bound = self.censored.mean() if len(self.censored) else 0.0
+        found: Floats = (draws @ sums + cuts * bound) / np.maximum(draws @ sizes + cuts, 1.0)
         return found
 
-    def quantiles(self, draws: npt.NDArray[np.float32], q: float) -> Floats:
+    def quantiles(self, draws: npt.NDArray[np.float32], cuts: Floats, q: float) -> Floats:
         """The `q` quantile of each replicate, float64[replicates]; inf where it is a censored one.
 
         Order statistics are looked up on a grid of at most 8192 values, dense around the quantile, so that
@@ -54,7 +58,7 @@ class Blocks:
         place = np.searchsorted(grid, self.values, "left")
         counts = np.bincount(self.ids * len(grid) + place, minlength=self.count * len(grid))
         up_to = np.cumsum(counts.reshape(self.count, len(grid)), axis=1).T.astype(np.float32)
-        sizes = (draws @ up_to[-1]).astype(np.float64) + len(self.censored)
+        sizes = (draws @ up_to[-1]).astype(np.float64) + cuts
         rank = np.maximum(sizes - 1.0, 0.0) * q
         whole = np.floor(rank)
         values = np.append(grid, np.inf)

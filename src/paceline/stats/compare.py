@@ -5,7 +5,6 @@ caches and the hour of the day, and an interval that took them for independent w
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -50,7 +49,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure and its interval; `lo` and `hi` are None where the data cannot give one."""
+    """A figure and its interval.
+
+    `lo` is None where the data give no interval, `hi` also where they leave it open to above.
+    """
 
     value: float
     lo: float | None
@@ -61,7 +63,8 @@ class Interval:
 class Comparison:
     """One statistic of one metric, B against A.
 
-    `a`, `b`: the statistic on each side. `ratio`: b / a. `difference`: b - a, in the metric's unit.
+    `a`, `b`: the statistic on each side; inf for a quantile among censored observations. `ratio`: b / a.
+    `difference`: b - a, in the metric's unit.
     `n_a`, `n_b`, `blocks_a`, `blocks_b`: samples and blocks on each side.
     """
 
@@ -80,10 +83,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, object]:
         """For JSON; the verdict also in words, nan and inf as None."""
-        plain = _plain(asdict(self))
-        assert isinstance(plain, dict)
-        plain["verdict"]["text"] = str(self.verdict)
-        return plain
+        fields = asdict(self)
+        fields["verdict"]["text"] = str(self.verdict)
+        return {name: _plain(value) for name, value in fields.items()}
 
 
 def time_blocks(samples: MetricSamples, blocks: int | None = None) -> Ints:
@@ -121,7 +123,7 @@ def compare(
     or `slower` when the whole interval lies beyond 1, in the direction that is better or worse for this
     metric; else `not enough data`. Intervals are percentile bootstraps by block, with tails widened for few
     blocks (Hesterberg 2015, "expanded" percentiles) and, between blocks of time, for what one block passes on
-    to the next. Censored observations keep their place; see `bootstrap.Blocks`.
+    to the next. Censored observations take part; see `bootstrap.Blocks`.
 
     Raises ValueError when the metrics differ or block ids do not fit the samples.
     """
@@ -137,15 +139,15 @@ def compare(
         rng = np.random.default_rng(seed)
         draws_a = side_a.draws(replicates, rng)
         draws_b = draws_a if paired else side_b.draws(replicates, rng)
-        drawn_a = _replicated(side_a, draws_a, statistic)
-        drawn_b = _replicated(side_b, draws_b, statistic)
+        drawn_a = _replicated(side_a, draws_a, side_a.cuts(replicates, rng), statistic)
+        drawn_b = _replicated(side_b, draws_b, side_b.cuts(replicates, rng), statistic)
         leak = max(
             block_leak(samples.values, len(samples.values) // side.count) if blocks is None else 1.0
             for samples, side, blocks in ((a, side_a, blocks_a), (b, side_b, blocks_b))
         )
         tail = _tail(side_a.count, side_b.count, paired, confidence, leak)
         ratio = _ratio_interval(ratio.value, drawn_a, drawn_b, tail)
-        difference = _interval(difference.value, drawn_b - drawn_a, tail)
+        difference = _interval(difference.value, drawn_b, drawn_a, np.subtract, tail)
         verdict = _verdict(ratio, better, smallest_difference, min(len(side_a.values), len(side_b.values)))
     else:
         verdict = Verdict("not enough data", smallest_difference, short or None)
@@ -172,11 +174,9 @@ def fail_if_slower(comparison: Comparison, threshold: float) -> bool:
     little data does not fail: read the verdict.
     """
     ratio = comparison.ratio
-    if ratio.lo is None or ratio.hi is None:
-        return False
     if comparison.better == "lower":
-        return ratio.value > 1.0 + threshold and ratio.lo > 1.0
-    return ratio.value < 1.0 - threshold and ratio.hi < 1.0
+        return ratio.value > 1.0 + threshold and ratio.lo is not None and ratio.lo > 1.0
+    return ratio.value < 1.0 - threshold and ratio.hi is not None and ratio.hi < 1.0
 
 
 def _sides(
@@ -207,15 +207,15 @@ def _statistic(side: Blocks, statistic: Statistic) -> float:
     if not len(side.values):
         return math.nan
     once = np.ones((1, side.count), np.float32)
+    if statistic != "mean" and not len(side.censored):
+        return percentile(side.values, _QUANTILES[statistic])
+    return float(_replicated(side, once, np.array([float(len(side.censored))]), statistic)[0])
+
+
+def _replicated(side: Blocks, draws: npt.NDArray[np.float32], cuts: Floats, statistic: Statistic) -> Floats:
     if statistic == "mean":
-        return float(side.means(once)[0])
-    if len(side.censored):
-        return float(side.quantiles(once, _QUANTILES[statistic])[0])
-    return percentile(side.values, _QUANTILES[statistic])
-
-
-def _replicated(side: Blocks, draws: npt.NDArray[np.float32], statistic: Statistic) -> Floats:
-    return side.means(draws) if statistic == "mean" else side.quantiles(draws, _QUANTILES[statistic])
+        return side.means(draws, cuts)
+    return side.quantiles(draws, cuts, _QUANTILES[statistic])
 
 
 def _too_few(side_a: Blocks, side_b: Blocks, statistic: Statistic) -> int | None:
@@ -250,27 +250,31 @@ def _tail(blocks_a: int, blocks_b: int, paired: bool, confidence: float, leak: f
 def _ratio_interval(value: float, drawn_a: Floats, drawn_b: Floats, tail: float) -> Interval:
     if not ((drawn_a > 0.0).all() and (drawn_b > 0.0).all()):
         return Interval(value, None, None)
+    return _interval(value, drawn_b, drawn_a, np.divide, tail)
+
+
+def _interval(value: float, drawn_b: Floats, drawn_a: Floats, apart: np.ufunc, tail: float) -> Interval:
+    """Both sides may be inf, where a quantile lies among censored observations."""
     with np.errstate(invalid="ignore"):
-        return _interval(value, drawn_b / drawn_a, tail)
-
-
-def _interval(value: float, drawn: Floats, tail: float) -> Interval:
-    if not np.isfinite(drawn).all():
+        drawn = apart(drawn_b, drawn_a)
+    if np.isnan(drawn).any():
         return Interval(value, None, None)
-    lo, hi = np.quantile(drawn, [tail, 1.0 - tail])
-    return Interval(value, float(lo), float(hi))
+    lo, hi = (float(end) for end in np.quantile(drawn, [tail, 1.0 - tail], method="closest_observation"))
+    return Interval(value, lo if math.isfinite(lo) else None, hi if math.isfinite(hi) else None)
 
 
 def _verdict(ratio: Interval, better: Better, d: float, n: int) -> Verdict:
-    if ratio.lo is None or ratio.hi is None:
+    if ratio.lo is None:
         return Verdict("not enough data", d)
-    if 1.0 - d <= ratio.lo and ratio.hi <= 1.0 + d:
+    hi = math.inf if ratio.hi is None else ratio.hi
+    if 1.0 - d <= ratio.lo and hi <= 1.0 + d:
         return Verdict("no difference", d)
-    if ratio.hi < 1.0:
+    if hi < 1.0:
         return Verdict("faster" if better == "lower" else "slower", d)
     if ratio.lo > 1.0:
         return Verdict("slower" if better == "lower" else "faster", d)
-    return Verdict("not enough data", d, _more_needed(ratio.value, ratio.lo, ratio.hi, d, n))
+    bounded = ratio.lo > 0.0 and math.isfinite(hi)
+    return Verdict("not enough data", d, _more_needed(ratio.value, ratio.lo, hi, d, n) if bounded else None)
 
 
 def _more_needed(ratio: float, lo: float, hi: float, d: float, n: int) -> int | None:
@@ -290,8 +294,6 @@ def _more_needed(ratio: float, lo: float, hi: float, d: float, n: int) -> int | 
 def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

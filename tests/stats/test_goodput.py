@@ -1,0 +1,79 @@
+import pytest
+
+from paceline.errors import ConfigError
+from paceline.stats.goodput import Goodput, Slo, goodput
+from paceline.stats.metrics import derive
+from tests.support.rows import make_row, rows_table
+
+
+def of(rows: list[dict[str, object]], slo: str, *, dropped: int = 0) -> Goodput:
+    table = rows_table(rows)
+    return goodput(table, derive(table, {0: 0}), Slo.parse(slo), 2.0, dropped=dropped)
+
+
+def test_parse_and_print() -> None:
+    slo = Slo.parse(" ttft_ms=500, itl_ms = 50.5 ")
+    assert slo.limits == {"ttft_ms": 500.0, "itl_ms": 50.5}
+    assert str(slo) == "ttft_ms=500,itl_ms=50.5"
+    assert Slo.parse("").limits == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ttft=500", "unknown metric 'ttft'"),
+        ("ttft_ms", "states no limit"),
+        ("ttft_ms=fast", "no positive number"),
+        ("ttft_ms=-1", "no positive number"),
+        ("ttft_ms=nan", "no positive number"),
+        ("ttft_ms=1,ttft_ms=2", "twice"),
+    ],
+)
+def test_a_bad_slo_is_refused_with_a_hint(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        Slo.parse(text)
+    assert caught.value.hint
+
+
+def test_every_limit_must_hold() -> None:
+    rows = [
+        make_row(),  # ttft 100, gaps 10
+        make_row(event_ms=(100, 160, 170, 180)),  # ttft 100, mean gap 26.7, longest 60
+        make_row(event_ms=(600, 610, 620, 630)),  # ttft 600
+    ]
+    found = of(rows, "ttft_ms=500,itl_ms=20")
+    assert (found.attempted, found.met) == (3, 1)
+    assert found.met_by_limit == {"ttft_ms": 2, "itl_ms": 2}
+    assert found.share == pytest.approx(1 / 3)
+    assert found.requests_s == 0.5
+    assert of(rows, "itl_ms=27").met == 3
+    assert of(rows, "longest_stall_ms=50").met == 2
+
+
+def test_failures_and_dropped_arrivals_are_attempted() -> None:
+    rows = [make_row(), make_row(outcome="timeout"), make_row(outcome="http_error"), make_row(phase="warmup")]
+    found = of(rows, "ttft_ms=500", dropped=2)
+    assert (found.attempted, found.met, found.share) == (5, 1, 0.2)
+
+
+def test_where_higher_is_better_the_limit_is_a_floor() -> None:
+    rows = [make_row(), make_row(event_ms=(100, 200, 300, 400))]  # 100 and 10 tok/s
+    assert of(rows, "output_tok_s=50").met == 1
+    assert of(rows, "output_tok_s=10").met == 2
+
+
+def test_one_token_has_no_gap_to_be_late() -> None:
+    assert of([make_row(event_ms=(100,))], "tpot_ms=1,itl_ms=1,output_tok_s=99").met == 1
+    assert of([make_row()], "connect_ms=1").met == 1
+
+
+def test_what_cannot_be_known_is_not_met() -> None:
+    assert of([make_row(streaming=False, event_ms=(50,))], "ttft_ms=500").met == 0
+    assert of([make_row(streaming=False, event_ms=(50,))], "itl_ms=500").met == 0
+    assert of([make_row(streaming=False, event_ms=(50,))], "e2e_ms=500").met == 1
+
+
+def test_without_limits_every_ok_request_counts_and_nothing_divides_by_zero() -> None:
+    assert of([make_row()], "").met == 1
+    found = goodput(rows_table([]), derive(rows_table([]), {}), Slo.parse(""), 0.0)
+    assert (found.share, found.requests_s) == (None, None)
