@@ -30,6 +30,8 @@ pub(crate) struct Tls {
 pub(crate) enum Step {
     /// Go on waiting.
     Wait,
+    /// All tokens are there, and the body still has no end: wait for it, but not for long.
+    Linger,
     /// The connection has become ready, or is again: send the request now.
     Ready,
     /// The response is complete.
@@ -185,6 +187,7 @@ impl Connection {
             Some(exchange) if exchange.is_done() => Step::Done,
             Some(exchange) if exchange.is_broken() => Step::Broken,
             _ if end == ReadEnd::Eof => Step::Closed(None),
+            Some(exchange) if exchange.is_lingering() => Step::Linger,
             Some(_) => Step::Wait,
             // TLS tickets are no bytes of the application; anything else on an idle connection is not ours.
             None if clean => Step::Wait,

@@ -76,6 +76,11 @@ impl Exchange {
         self.observer.token_events()
     }
 
+    /// The end marker has come, but not the body's end.
+    pub(crate) fn is_lingering(&self) -> bool {
+        self.observer.end_marker() && !self.reader.is_done()
+    }
+
     /// The response is complete.
     pub(crate) fn is_done(&self) -> bool {
         self.reader.is_done()

@@ -9,9 +9,11 @@ mod connection;
 mod dispatch;
 mod error;
 mod exchange;
+mod head;
 mod lag;
 mod progress;
 mod run;
+mod runqueue;
 mod spec;
 mod worker;
 

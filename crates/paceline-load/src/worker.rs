@@ -15,8 +15,10 @@ use crate::bodies::{Body, Taken};
 use crate::connection::{Connection, ReadStats, Step, Tls};
 use crate::dispatch::{Dispatch, Due};
 use crate::exchange::Exchange;
+use crate::head::request_head;
 use crate::lag::Lags;
 use crate::run::{Command, Shared};
+use crate::runqueue::runqueue_wait_ns;
 use crate::spec::LoadSpec;
 
 /// How often a thread shows its counters and hands its rows on, and the longest that it sleeps.
@@ -28,6 +30,9 @@ const MAX_WAITING_ROWS: usize = 200_000;
 /// How long a slot rests after a failed connect: an endpoint that is down is asked ten times a second and slot,
 /// not as fast as the machine can fail.
 const CONNECT_REST_NS: i64 = 100_000_000;
+/// How long a body may go on after the stream's end marker. Only the last chunk's frame is missing then; a server
+/// that never sends it must not hold the slot until the timeout.
+const LINGER_NS: i64 = 1_000_000_000;
 /// The largest body that is kept of a response that is not a stream.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
@@ -57,6 +62,15 @@ struct Place {
     connection: Option<Connection>,
 }
 
+/// An instant at which an exchange ends, and where it is: place, generation, and the exchange's own deadline.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    at_ns: i64,
+    index: usize,
+    generation: u32,
+    exchange_ns: i64,
+}
+
 pub(crate) struct Worker {
     spec: Arc<LoadSpec>,
     protocol: Protocol,
@@ -73,7 +87,9 @@ pub(crate) struct Worker {
     free: Vec<usize>,
     idle: Vec<usize>,
     /// Deadlines of the requests in flight; all have the same timeout, so the order of starting is theirs too.
-    deadlines: VecDeque<(i64, usize, u32)>,
+    deadlines: VecDeque<Deadline>,
+    /// The same for bodies that go on after their end marker.
+    lingering: VecDeque<Deadline>,
     records: Vec<RequestRecord>,
     stats: WorkerStats,
     next_address: usize,
@@ -109,6 +125,7 @@ impl Worker {
             free: Vec::new(),
             idle: Vec::new(),
             deadlines: VecDeque::new(),
+            lingering: VecDeque::new(),
             records: Vec::new(),
             stats: WorkerStats { sending: true, ..WorkerStats::default() },
             next_address: thread,
@@ -219,7 +236,8 @@ impl Worker {
     }
 
     fn carry(&mut self, index: usize, exchange: Exchange) {
-        self.deadlines.push_back((exchange.deadline_ns, index, self.places[index].generation));
+        let (exchange_ns, generation) = (exchange.deadline_ns, self.places[index].generation);
+        self.deadlines.push_back(Deadline { at_ns: exchange_ns, index, generation, exchange_ns });
         if let Some(connection) = self.places[index].connection.as_mut() {
             connection.exchange = Some(exchange);
             if connection.is_ready() {
@@ -298,6 +316,7 @@ impl Worker {
     fn step(&mut self, index: usize, step: Step) {
         match step {
             Step::Wait => {}
+            Step::Linger => self.linger(index),
             Step::Ready => self.send(index),
             Step::Done => self.done(index),
             Step::Broken => {
@@ -362,28 +381,53 @@ impl Worker {
         self.records.push(record);
     }
 
+    fn linger(&mut self, index: usize) {
+        let place = &self.places[index];
+        if let Some(exchange) = place.connection.as_ref().and_then(|connection| connection.exchange.as_ref())
+        {
+            let (generation, exchange_ns) = (place.generation, exchange.deadline_ns);
+            self.lingering.push_back(Deadline {
+                at_ns: now_ns() + LINGER_NS,
+                index,
+                generation,
+                exchange_ns,
+            });
+        }
+    }
+
     fn expire(&mut self, now: i64) {
-        while let Some((deadline_ns, index, generation)) = self.deadlines.front().copied() {
-            let current = self.holds(index, generation, deadline_ns);
-            if current && deadline_ns > now {
+        while let Some(deadline) = self.lingering.front().copied().filter(|deadline| deadline.at_ns <= now) {
+            self.lingering.pop_front();
+            if self.holds(&deadline)
+                && let Some(exchange) = self.close(deadline.index)
+            {
+                self.conclude(
+                    exchange,
+                    BodyEnd::Cut("the body went on after the stream's end marker".into()),
+                );
+            }
+        }
+        while let Some(deadline) = self.deadlines.front().copied() {
+            let current = self.holds(&deadline);
+            if current && deadline.at_ns > now {
                 return;
             }
             self.deadlines.pop_front();
-            if current && let Some(exchange) = self.close(index) {
+            if current && let Some(exchange) = self.close(deadline.index) {
                 self.conclude(exchange, BodyEnd::Timeout);
             }
         }
     }
 
     /// The place still carries the exchange that the deadline was set for.
-    fn holds(&self, index: usize, generation: u32, deadline_ns: i64) -> bool {
-        let place = &self.places[index];
-        place.generation == generation
+    fn holds(&self, deadline: &Deadline) -> bool {
+        let place = &self.places[deadline.index];
+        place.generation == deadline.generation
             && place
                 .connection
                 .as_ref()
                 .and_then(|connection| connection.exchange.as_ref())
-                .is_some_and(|exchange| exchange.deadline_ns == deadline_ns)
+                .is_some_and(|exchange| exchange.deadline_ns == deadline.exchange_ns)
     }
 
     fn cancel_all(&mut self) {
@@ -395,7 +439,8 @@ impl Worker {
     }
 
     fn timeout_ns(&self, next: Option<i64>) -> i64 {
-        let deadline = self.deadlines.front().map_or(i64::MAX, |(deadline_ns, ..)| *deadline_ns);
+        let first = |queue: &VecDeque<Deadline>| queue.front().map_or(i64::MAX, |deadline| deadline.at_ns);
+        let deadline = first(&self.deadlines).min(first(&self.lingering));
         let at = next.unwrap_or(i64::MAX).min(deadline).min(self.published_ns + PUBLISH_NS);
         at - now_ns()
     }
@@ -427,42 +472,4 @@ impl Worker {
         self.stats.cpu_ns = thread_cpu_ns();
         self.stats.runqueue_wait_ns = runqueue_wait_ns() - self.wait_before_ns;
     }
-}
-
-/// Time that the calling thread could have run and had no core, in ns; 0 where the kernel does not tell.
-fn runqueue_wait_ns() -> i64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
-}
-
-/// The head of each request, up to the value of `content-length`.
-fn request_head(spec: &LoadSpec) -> Vec<u8> {
-    let target = &spec.target;
-    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let default_port = if target.scheme == "https" { 443 } else { 80 };
-    let port = if target.port == default_port { String::new() } else { format!(":{}", target.port) };
-    let accept = if target.streaming { "text/event-stream" } else { "application/json" };
-    let mut head = format!("POST {} HTTP/1.1\r\nhost: {host}{port}\r\n", target.path);
-    let given = |name: &str| target.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    for (name, value) in [
-        ("user-agent", concat!("paceline/", env!("CARGO_PKG_VERSION"))),
-        ("accept", accept),
-        ("accept-encoding", "identity"),
-        ("content-type", "application/json"),
-    ] {
-        if !given(name) {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-    }
-    for (name, value) in &target.headers {
-        let framing = ["host", "content-length", "transfer-encoding", "connection"];
-        if !framing.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-    }
-    if spec.new_connections {
-        head.push_str("connection: close\r\n");
-    }
-    head.push_str("content-length: ");
-    head.into_bytes()
 }

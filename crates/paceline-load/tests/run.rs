@@ -327,6 +327,25 @@ fn what_is_not_http_is_malformed() {
 }
 
 #[test]
+fn a_body_that_does_not_end_after_the_end_marker_holds_no_slot() {
+    let server = Server::start(|_, _, socket| {
+        server::head(socket);
+        server::event(socket, r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#);
+        server::event(socket, "[DONE]");
+        std::thread::sleep(Duration::from_secs(100));
+        false
+    });
+    // Neither the server nor the timeout would end these before the test gives up.
+    let json = spec(server.address, &Options { arrival: CLOSED_2, more: r#","max_requests":4"# })
+        .replace(r#""timeout_ns":10000000000"#, r#""timeout_ns":100000000000"#);
+    let mut run = LoadRun::new(&json).unwrap();
+    run.push(&bodies(4)).unwrap();
+    run.start().unwrap();
+    let (progress, _) = finish(&mut run);
+    assert_eq!(progress.outcomes.get("ok"), Some(&4), "{:?}", progress.outcomes);
+}
+
+#[test]
 fn a_run_starts_once() {
     let server = Server::start(|_, _, socket| stream(socket, &["a"]));
     let mut run = start(&server, CLOSED_2, r#","max_requests":1"#, 1);

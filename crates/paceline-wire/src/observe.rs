@@ -137,6 +137,12 @@ impl StreamObserver {
         self.seen.broken
     }
 
+    /// The protocol's end marker has come: all that is left is the end of the body.
+    #[must_use]
+    pub fn end_marker(&self) -> bool {
+        self.seen.row.end_marker
+    }
+
     /// Token events so far.
     #[must_use]
     pub fn token_events(&self) -> u32 {
