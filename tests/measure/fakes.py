@@ -11,6 +11,12 @@ from tests.support.rows import make_row, rows_table
 SECOND_NS = 1_000_000_000
 
 
+def values_of(data: Any, column: str) -> list[Any]:
+    """A column as Python values."""
+    values: list[Any] = data.column(column).to_pylist()
+    return values
+
+
 def progress(state: str = "running", **fields: Any) -> dict[str, Any]:
     """A progress object with every agreed key."""
     lag = {"p50": 1_000, "p99": 2_000, "max": 3_000}
@@ -49,9 +55,9 @@ class FakeLoad:
         self._fail_at = fail_at
 
     def push(self, batch: pa.RecordBatch) -> None:
-        self.bodies += batch.column("body").to_pylist()
+        self.bodies += values_of(batch, "body")
         if "request_index" in batch.schema.names:
-            self.indices += batch.column("request_index").to_pylist()
+            self.indices += values_of(batch, "request_index")
         else:
             first = self.indices[-1] + 1 if self.indices else self.spec["first_index"]
             self.indices += range(first, first + batch.num_rows)
@@ -125,10 +131,10 @@ class Memory:
 
         if self._full_after is not None and len(self.rows) >= self._full_after:
             raise StoreError("cannot write: No space left on device", "free some space")
-        self.rows += batch.column("request_index").to_pylist()
+        self.rows += values_of(batch, "request_index")
 
     def append_plan(self, table: pa.Table) -> None:
-        self.plans += table.column("request_index").to_pylist()
+        self.plans += values_of(table, "request_index")
 
     def append_progress(self, progress: dict[str, Any]) -> None:
         self.progress.append(progress)

@@ -1,14 +1,14 @@
 import numpy as np
 
 from paceline.measure.sources import IndexedSource
-from tests.measure.fakes import Counting
+from tests.measure.fakes import Counting, values_of
 
 
 def taken(source: IndexedSource, n: int) -> list[int]:
     batch, plan = source.take(n)
-    indices = batch.column("request_index").to_pylist()
-    assert [int(body) for body in batch.column("body").to_pylist()] == indices
-    assert plan.column("request_index").to_pylist() == indices
+    indices = values_of(batch, "request_index")
+    assert [int(body) for body in values_of(batch, "body")] == indices
+    assert values_of(plan, "request_index") == indices
     return indices
 
 

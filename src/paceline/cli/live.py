@@ -35,14 +35,13 @@ def make_view(title: str, stream: TextIO | None = None) -> View:
     stream = stream or sys.stderr
     if stream.isatty():
         return RichView(title, stream)
-    return PlainView(title, stream)
+    return PlainView(stream)
 
 
 class PlainView:
     """One line every few seconds, and one at each change of state."""
 
-    def __init__(self, title: str, stream: TextIO, every_s: float = PLAIN_LINE_S) -> None:
-        self._title = title
+    def __init__(self, stream: TextIO, every_s: float = PLAIN_LINE_S) -> None:
         self._stream = stream
         self._every_s = every_s
         self._said_at = 0.0
@@ -50,7 +49,6 @@ class PlainView:
 
     def __enter__(self) -> Self:
         self._said_at = time.monotonic()
-        self._say(self._title)
         return self
 
     def __exit__(

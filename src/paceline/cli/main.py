@@ -84,10 +84,8 @@ def _unexpected(error: Exception) -> int:
         _say(error.format_message(), f"{command} --help lists what there is")
         return 2
     where = _keep_traceback(error)
-    _say(
-        f"unexpected: {type(error).__name__}: {error}",
-        where and f"the traceback is in {where}; please report it",
-    )
+    hint = f"the traceback is in {where}; please report it" if where else None
+    _say(f"unexpected: {type(error).__name__}: {error}", hint)
     return 1
 
 

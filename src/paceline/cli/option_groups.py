@@ -18,9 +18,7 @@ def with_groups(function: Callable[..., Any]) -> Callable[..., Any]:
     for parameter in inspect.signature(function).parameters.values():
         kind = hints[parameter.name]
         if not dataclasses.is_dataclass(kind):
-            flat.append(
-                parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
-            )
+            flat.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         assert isinstance(kind, type)
         groups[parameter.name] = kind

@@ -1,4 +1,7 @@
-"""The option groups of commands that measure, and what they mean. Imports nothing heavy before it is asked to."""
+"""The option groups of commands that measure, and what they mean.
+
+Imports nothing heavy before it is asked to.
+"""
 
 import json
 from dataclasses import dataclass
@@ -49,12 +52,17 @@ class LoadFlags:
     ] = None
     ramp: Annotated[
         str | None,
-        typer.Option(help="A rate that changes, FROM:TO in requests/s, over --duration.", rich_help_panel=LOAD),
+        typer.Option(
+            help="A rate that changes, FROM:TO in requests/s, over --duration.", rich_help_panel=LOAD
+        ),
     ] = None
     requests: Annotated[
         int | None,
         typer.Option(
-            "--requests", "-n", help="Requests to measure (default 100 without --duration).", rich_help_panel=LOAD
+            "--requests",
+            "-n",
+            help="Requests to measure (default 100 without --duration).",
+            rich_help_panel=LOAD,
         ),
     ] = None
     duration: Annotated[
@@ -144,7 +152,8 @@ class RequestFlags:
     tokenizer: Annotated[
         str | None,
         typer.Option(
-            help="Path or name of a tokenizer, for exact lengths; `words` for words.", rich_help_panel=REQUESTS
+            help="Path or name of a tokenizer, for exact lengths; `words` for words.",
+            rich_help_panel=REQUESTS,
         ),
     ] = None
     system: Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)] = None
@@ -154,7 +163,8 @@ class RequestFlags:
     extra_body: Annotated[
         str | None,
         typer.Option(
-            help='Further fields of the body as JSON, as in \'{"ignore_eos": true}\'.', rich_help_panel=REQUESTS
+            help="Further fields of the body as JSON, as in '{\"ignore_eos\": true}'.",
+            rich_help_panel=REQUESTS,
         ),
     ] = None
     stream: Annotated[
@@ -294,5 +304,5 @@ def _extra(text: str | None) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"--extra-body is not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise ConfigError("--extra-body is not a JSON object", 'write it as \'{"ignore_eos": true}\'')
+        raise ConfigError("--extra-body is not a JSON object", "write it as '{\"ignore_eos\": true}'")
     return document

@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from paceline.errors import StoreError
+from paceline.errors import ConfigError, StoreError
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats, Snapshot
 from paceline.measure.segment import Observer, Segment, SegmentResult
 from paceline.store.manifest import RunState
+from paceline.store.runs import StoredRun
 from paceline.store.writer import RunWriter
 
 Watcher = Callable[[Snapshot], None]
@@ -32,8 +33,8 @@ class RunResult:
 def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path | None = None) -> RunResult:
     """Measure a prepared job.
 
-    The first SIGINT or SIGTERM ends the run softly, the second at once; both leave an `interrupted` run. Raises
-    StoreError when the run cannot be created, RunError when the load generator fails.
+    The first SIGINT or SIGTERM ends the run softly, the second at once; both leave an `interrupted` run.
+    Raises StoreError when the run cannot be created, RunError when the load generator fails.
     """
     plan = prepared.job.load
     interrupts = Interrupts()
@@ -44,6 +45,19 @@ def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path |
     segment.fill(prepared.first_rows)
     with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
         return close_run(writer, segment.run(writer, interrupts))
+
+
+def check_resumable(run: StoredRun) -> None:
+    """Before the endpoint is asked: StoreError for a run that is whole, ConfigError for half of a pair."""
+    if run.state == "complete":
+        raise StoreError(f"run {run.id} is complete: there is nothing to resume")
+    if run.state == "running":
+        raise StoreError(f"run {run.id} is being written by another process", "wait until it has ended")
+    if "interleaved" in run.manifest.load:
+        raise ConfigError(
+            f"run {run.id} is one side of an interleaved comparison, and cannot be finished alone",
+            "compare the two endpoints again",
+        )
 
 
 def resume(

@@ -121,12 +121,21 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
     else:
         facts = Facts(model=target.model)
     target = target.with_model(facts.model)
-    dialect = {"stream_options": facts.stream_options, "max_tokens_field": facts.max_tokens_field}
+    dialect: dict[str, Any] = {
+        "stream_options": facts.stream_options,
+        "max_tokens_field": facts.max_tokens_field,
+    }
     return Prepared(
         job=job,
         target=target,
         load_target=LoadTarget.model_validate(target.load_target(target.resolve(), workload.streaming)),
-        requests=RequestSource(workload, facts.model, target.protocol, **dialect),
+        requests=RequestSource(
+            workload,
+            facts.model,
+            target.protocol,
+            stream_options=facts.stream_options,
+            max_tokens_field=facts.max_tokens_field,
+        ),
         dialect=dialect,
         notes=facts.notes,
         load=load,

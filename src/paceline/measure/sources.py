@@ -36,7 +36,8 @@ class IndexedSource:
             bodies.append(pa.record_batch({"body": batch.column("body"), "request_index": index}))
             plans.append(plan)
             n -= length
-        return pa.concat_batches(bodies), pa.concat_tables(plans)
+        table = pa.Table.from_batches(bodies).combine_chunks()
+        return table.to_batches()[0], pa.concat_tables(plans)
 
     def _span(self, n: int) -> tuple[int, int]:
         """The next stretch of at most `n` unfinished indices, as (first, length)."""

@@ -16,7 +16,7 @@ from paceline.cli.options import (
 
 
 @with_groups
-def measure(
+def measure(  # noqa: PLR0917
     url: Annotated[str, typer.Argument(help="Base URL, as in http://localhost:8000/v1.")],
     load: LoadFlags,
     requests: RequestFlags,

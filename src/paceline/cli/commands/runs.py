@@ -1,8 +1,176 @@
+"""`paceline runs`: what was measured before."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-app = typer.Typer(help="Stored runs.")
+from paceline.cli.option_groups import with_groups
+from paceline.cli.options import ReportFlags
+from paceline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from paceline.store.runs import RunEntry
+
+app = typer.Typer(help="List, show, export, delete and resume stored runs.", no_args_is_help=True)
+
+Ref = Annotated[str, typer.Argument(help="A run's id, the beginning of one, a name, or latest.")]
 
 
 @app.command("list")
-def list_() -> int:
+def list_(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print paceline.runs/1 in place of the table.")
+    ] = False,
+) -> int:
+    """List all runs, the newest first."""
+    from paceline.store.runs import list_runs
+
+    entries = list_runs()
+    if as_json:
+        typer.echo(json.dumps({"schema": "paceline.runs/1", "runs": [_plain(entry) for entry in entries]}))
+    elif not entries:
+        from paceline.cli.output import talk
+        from paceline.store.paths import runs_folder
+
+        talk(f"there are no runs in {runs_folder()}")
+    else:
+        for line in _table(entries):
+            typer.echo(line)
     return 0
+
+
+@app.command("show")
+@with_groups
+def show(ref: Ref, report: ReportFlags) -> int:
+    """Report a stored run anew, in any format."""
+    from paceline.cli.output import check_outputs
+    from paceline.cli.render import emit, report_of
+    from paceline.store.runs import open_run
+
+    check_outputs(report.paths())
+    emit(report_of(open_run(ref)), report)
+    return 0
+
+
+@app.command("export")
+def export(
+    ref: Ref,
+    path: Annotated[
+        Path, typer.Argument(help="FILE.parquet: the rows; FILE.tar: the whole run; .json, .csv, .html, .md.")
+    ],
+) -> int:
+    """Write a stored run to one file, in the format that its name ends in."""
+    from paceline.cli.output import check_outputs, talk, write_output
+    from paceline.cli.render import rendered, report_of
+    from paceline.store.export import export_archive, export_parquet
+    from paceline.store.runs import open_run
+
+    check_outputs({"the file": path})
+    run = open_run(ref)
+    options = {".json": "--json", ".csv": "--csv", ".html": "--html", ".md": "--markdown"}
+    if path.suffix == ".parquet":
+        export_parquet(run, path)
+    elif path.suffix == ".tar":
+        export_archive(run, path)
+    elif path.suffix in options:
+        write_output(path, rendered(report_of(run), options[path.suffix]))
+    else:
+        raise ConfigError(
+            f"{path}: no format has names that end in {path.suffix or 'nothing'}",
+            f"end it in .parquet, .tar, {', '.join(options)}",
+        )
+    talk(f"wrote {path}")
+    return 0
+
+
+@app.command("delete")
+def delete(refs: Annotated[list[str], typer.Argument(help="Runs to delete, for good.")]) -> int:
+    """Delete stored runs."""
+    from paceline.cli.output import talk
+    from paceline.store.runs import delete_run, open_run
+
+    # All are looked up before the first is gone, so that a mistyped one deletes nothing.
+    for run_id in dict.fromkeys([open_run(ref).id for ref in refs]):
+        delete_run(run_id)
+        talk(f"deleted {run_id}")
+    return 0
+
+
+@app.command("resume")
+@with_groups
+def resume(  # noqa: PLR0917
+    ref: Ref,
+    report: ReportFlags,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", "-H", help="A header 'Name: value' that the run was made with."),
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable with the key, where it is another now.")
+    ] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="Trust this CA (PEM), where it lies elsewhere now.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check/--no-check", help="Ask the endpoint for one token before load begins.")
+    ] = True,
+) -> int:
+    """Finish a run that was cut off: the same load and seed, the requests that are missing."""
+    from dataclasses import replace
+
+    from paceline.cli.live import make_view
+    from paceline.cli.output import check_outputs
+    from paceline.cli.render import conclude, say_head
+    from paceline.measure import driver
+    from paceline.measure.job import Credentials, job_of, prepare
+    from paceline.store.runs import open_run
+
+    check_outputs(report.paths())
+    run = open_run(ref)
+    driver.check_resumable(run)
+    credentials = Credentials(headers=tuple(header or ()), api_key_env=api_key_env, ca_file=ca_file)
+    prepared = prepare(replace(job_of(run, credentials), checked=check))
+    say_head(prepared)
+    with make_view(f"{prepared.target.display} {prepared.target.model}") as view:
+        result = driver.resume(run.id, prepared, watch=view.update)
+    return conclude(result, report)
+
+
+def _plain(entry: "RunEntry") -> dict[str, str | None]:
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "started_at": entry.started_at.isoformat() if entry.started_at else None,
+        "endpoint": entry.endpoint,
+        "model": entry.model,
+        "state": entry.state,
+    }
+
+
+def _table(entries: "list[RunEntry]") -> list[str]:
+    """Columns as wide as they need to be, within 80 columns where endpoint and model allow it."""
+    rows = [
+        (
+            entry.id,
+            _local(entry.started_at),
+            entry.state,
+            entry.name or "",
+            f"{entry.model} at {entry.endpoint}" if entry.endpoint else "",
+        )
+        for entry in entries
+    ]
+    rows.insert(0, ("ID", "STARTED", "STATE", "NAME", "MODEL"))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return [
+        "  ".join(
+            [*(row[column].ljust(widths[column]) for column in range(4) if widths[column]), row[4]]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _local(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,104 @@
+"""From a stored run to what the user asked to see: the terminal, and files."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from paceline.cli.output import STDOUT, talk, write_output
+
+if TYPE_CHECKING:
+    from paceline.cli.options import ReportFlags
+    from paceline.measure.driver import RunResult
+    from paceline.measure.job import Prepared
+    from paceline.report.model import Report
+    from paceline.store.runs import StoredRun
+
+
+def say_head(prepared: "Prepared") -> None:
+    """Before load begins: what will be done, and what the endpoint's check has shown."""
+    talk(f"measuring {prepared.target.display}, model {prepared.target.model}")
+    for line in (*prepared.job.load.describe(), *prepared.notes):
+        talk(f"  {line}")
+
+
+def conclude(result: "RunResult", flags: "ReportFlags") -> int:
+    """Report a run that has ended, and return the exit code."""
+    from paceline.store.runs import open_run
+
+    if result.state == "interrupted":
+        talk("interrupted: this is the report of what there is")
+    report = report_of(open_run(result.run_id))
+    emit(report, flags)
+    if result.store_error is not None:
+        talk(f"error: the run ended early: {result.store_error.message}")
+        if result.store_error.hint:
+            talk(f"hint: {result.store_error.hint}")
+        return 1
+    if result.state == "interrupted":
+        talk(f"paceline runs resume {result.run_id} finishes it")
+    return exit_code(report)
+
+
+def exit_code(report: "Report") -> int:
+    """1 for a run that failed or is invalid, else 0."""
+    return 1 if report.trust.verdict == "invalid" or report.manifest.state == "failed" else 0
+
+
+def report_of(run: "StoredRun") -> "Report":
+    """The report of a stored run; its tokens counted by its own tokenizer, where that is here."""
+    from paceline.errors import ConfigError
+    from paceline.measure.local_tokens import local_event_tokens
+    from paceline.report.model import build_report
+
+    tokenizer = run.manifest.workload.get("tokenizer")
+    local_tokens = None
+    if tokenizer:
+        try:
+            local_tokens = local_event_tokens(run.rows(["text", "event_bytes"]), tokenizer)
+        except ConfigError as error:
+            talk(f"tokens are not counted here: {error.message}")
+    return build_report(run, local_tokens=local_tokens)
+
+
+def emit(report: "Report", flags: "ReportFlags") -> None:
+    """Print the report, and write it in every format that was asked for.
+
+    What goes to stdout as data is alone there: the report for people then goes to stderr.
+    """
+    paths = flags.paths()
+    print_report(report, data_on_stdout=STDOUT in paths.values())
+    for option, path in paths.items():
+        if path is not None:
+            write_output(path, rendered(report, option))
+            if path != STDOUT:
+                talk(f"wrote {path}")
+
+
+def print_report(report: "Report", *, data_on_stdout: bool = False) -> None:
+    """Print a report for people."""
+    from rich.console import Console
+
+    from paceline.report import terminal
+
+    stream = sys.stderr if data_on_stdout else sys.stdout
+    if stream.isatty():
+        terminal.print_report(report, Console(file=stream))
+    else:
+        stream.write(terminal.render_text(report))
+        stream.flush()
+
+
+def rendered(report: "Report", option: str) -> str:
+    """A report in the format of an option: `--json`, `--html`, `--markdown` or `--csv`."""
+    if option == "--json":
+        return report.to_json()
+    if option == "--html":
+        from paceline.report.html import render_html
+
+        return render_html(report)
+    if option == "--markdown":
+        from paceline.report.markdown import render_markdown
+
+        return render_markdown(report)
+    from paceline.report.csv import render_csv
+
+    return render_csv(report)
