@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; what goes wrong is said on stderr, without a traceback."""
+    """Run the command line and return its exit code; what goes wrong is said on stderr, in words."""
     try:
         result: Any = app(args=arguments, prog_name="paceline", standalone_mode=False)
         _flush()

@@ -166,9 +166,8 @@ def sim(  # noqa: PLR0917
         if json_line:
             document = {"schema": "paceline.sim/1", "address": address, "url": f"{scheme}://{address}/v1"}
             typer.echo(json.dumps(document))
-        talk(
-            f"reference engine at {scheme}://{address}/v1, model {', '.join(model or ['truth'])}; Ctrl-C ends it"
-        )
+        names = ", ".join(model or ["truth"])
+        talk(f"reference engine at {scheme}://{address}/v1, model {names}; Ctrl-C ends it")
 
     serve(config, announce, with_parent=with_parent)
     return 0
