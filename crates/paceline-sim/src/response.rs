@@ -15,6 +15,9 @@ use crate::shape::Shape;
 use crate::text::Text;
 use crate::truth::{End, SentEvent, TruthRecord};
 
+/// Room for so many logged events is made at once, so that most answers never have to grow it.
+const EVENTS_RESERVED: u64 = 1_024;
+
 /// What an answer is made from.
 #[derive(Debug)]
 pub(crate) struct Setup<'a> {
@@ -124,6 +127,8 @@ impl Response {
         } else {
             Source::Engine { ready: VecDeque::new(), complete_ns: None }
         };
+        let expected = if setup.log_events { shape.total.min(EVENTS_RESERVED) } else { 0 };
+        let events = Vec::with_capacity(expected as usize);
         Self {
             number: setup.number,
             streaming: call.streaming,
@@ -157,7 +162,7 @@ impl Response {
                 cached_tokens: 0,
                 received_ns: setup.received_ns,
                 headers_sent_ns: None,
-                events: Vec::new(),
+                events,
                 end_ns: 0,
                 end: End::Complete,
             },
