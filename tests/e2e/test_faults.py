@@ -67,7 +67,9 @@ def test_wrong_usage_is_seen(cli: Cli, sims: Sims) -> None:
 
 def test_some_failures_make_it_suspect_or_worse_and_are_counted(cli: Cli, sims: Sims) -> None:
     engine = sims("--ttft", "5ms", "--itl", "1ms", "--fault", "http_503:share=0.5")
-    done = cli("measure", engine.url, *SMALL, "-c", "4", "-n", "40", "--no-check", "-m", "truth", "--json", "-")
+    done = cli(
+        "measure", engine.url, *SMALL, "-c", "4", "-n", "40", "--no-check", "-m", "truth", "--json", "-"
+    )
     outcomes = done.report["outcomes"]
     assert outcomes["by_outcome"]["http_error"] + outcomes["ok"] == outcomes["attempted"] == 40
     assert done.report["trust"]["verdict"] == "invalid"

@@ -115,7 +115,15 @@ def test_a_key_reaches_the_endpoint_and_no_record(
     monkeypatch.setenv("SECRET_OF_TEST", "sk-very-secret-17")
     engine = sims("--api-key-env", "SECRET_OF_TEST", "--ttft", "5ms", "--itl", "1ms")
     done = cli(
-        "measure", engine.url, *SMALL, "-n", "4", "--api-key-env", "SECRET_OF_TEST", "-H", "x-other: hidden-42"
+        "measure",
+        engine.url,
+        *SMALL,
+        "-n",
+        "4",
+        "--api-key-env",
+        "SECRET_OF_TEST",
+        "-H",
+        "x-other: hidden-42",
     )
     assert done.code == 0, done.err
     everything = done.out + done.err
