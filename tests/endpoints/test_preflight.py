@@ -282,7 +282,7 @@ def test_a_name_that_does_not_exist() -> None:
 def test_a_server_that_says_nothing_is_a_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        with pytest.raises(EndpointError, match="no complete answer within 0.2 s"):
+        with pytest.raises(EndpointError, match=r"no complete answer within 0\.2 s"):
             check(Target.parse(f"127.0.0.1:{port}", model="m"), timeout_s=0.2)
 
 

@@ -4,7 +4,7 @@ import gzip
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 
@@ -25,6 +25,7 @@ class Corpus:
         """Words first..end-1 as they stand in the text."""
         return self.text[self.word_at[first] : self.word_at[end] - 1]
 
+    @cached_property
     def common_words(self) -> list[str]:
         """Distinct lower-case words of three letters or more, most frequent first, then by the alphabet."""
         counted = Counter(re.findall(r"\b[a-z]{3,}\b", self.text))

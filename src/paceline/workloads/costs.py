@@ -43,7 +43,7 @@ class Costs:
 
 def word_costs(corpus: Corpus) -> Costs:
     """One token a word."""
-    words = corpus.common_words()[:PREFIX_VOCABULARY]
+    words = corpus.common_words[:PREFIX_VOCABULARY]
     one = [1] * len(words)
     sentences = len(corpus.sentence_at) - 1
     return Costs(list(range(len(corpus.word_at))), [0] * sentences, words, one, one, one, one, words)
@@ -54,7 +54,7 @@ def measure(corpus: Corpus, tokenizer: LocalTokenizer) -> Costs | None:
     per_word = _in_context(corpus, tokenizer)
     if per_word is None:
         return None
-    candidates = corpus.common_words()
+    candidates = corpus.common_words
     capitals = [word.capitalize() for word in candidates]
     opening = tokenizer.count_many(capitals)
     capital = _after_a_word(tokenizer, capitals)

@@ -7,6 +7,7 @@ from paceline.workloads.tokenizer import LocalTokenizer
 
 # Characters around the n-th token in which a cut is looked for.
 _REACH = 64
+_SHORTEST = ("I", "A", "The", "It", "a", "the")
 _ENDINGS = (" a", " I", " it", ".", "!", "...", " , a")
 
 
@@ -32,6 +33,9 @@ def fit(tokenizer: LocalTokenizer, write: Callable[[int], str], n_tokens: int, k
                 for ending in _ENDINGS:
                     if tokenizer.count(text[:cut] + ending) == n_tokens:
                         return text[:cut] + ending
+    for word in _SHORTEST:
+        if kept == 0 and tokenizer.count(word) == n_tokens:
+            return word
     raise ConfigError(
         f"tokenizer {tokenizer.name!r}: no prompt of exactly {n_tokens} tokens could be made",
         "ask for longer prompts, or leave the tokenizer out for approximate lengths",

@@ -38,7 +38,7 @@ class WorkloadSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_: Literal["paceline.workload/1"] = Field("paceline.workload/1", alias="schema")
+    schema_: Literal["paceline.workload/1"] = Field(default="paceline.workload/1", alias="schema")
     prompt_tokens: Lengths = Lengths("fixed", (512,))
     output_tokens: Lengths | None = Lengths("fixed", (128,))
     max_tokens: _Tokens | None = None

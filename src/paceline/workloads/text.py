@@ -2,10 +2,9 @@
 
 from bisect import bisect_right
 
-from paceline.errors import ConfigError
 from paceline.workloads import costs as costs_of
 from paceline.workloads.corpus import english
-from paceline.workloads.costs import PREFIX_WORDS
+from paceline.workloads.costs import PREFIX_WORDS, Costs
 from paceline.workloads.fit import fit
 from paceline.workloads.seeding import GOLDEN, MASK64, mix48, mix64, stream_key
 from paceline.workloads.tokenizer import WORDS_PER_TOKEN, LocalTokenizer, TokenCounter
@@ -31,16 +30,14 @@ class PromptWriter:
         self._unique = unique_prefix
         self._key = stream_key(seed, "text")
         self._prefix_key = stream_key(seed, "prefix")
-        self._costs = costs_of.word_costs(self._corpus)
-        self._fitted: LocalTokenizer | None = None
+        self._in_words = self._costs = costs_of.word_costs(self._corpus)
+        self.shared = ""
+        self._shared_tokens = 0
+        self._encodes_each = False
         if isinstance(tokenizer, LocalTokenizer):
             measured = costs_of.measure(self._corpus, tokenizer)
-            self._fitted = tokenizer if measured is None else None
+            self._encodes_each = measured is None or not self._sums_hold(measured, tokenizer)
             self._costs = measured or self._costs
-        self._shared_tokens = 0
-        self.shared = ""
-        if self._fitted is None and isinstance(tokenizer, LocalTokenizer) and not self._sums_hold(tokenizer):
-            self._fitted, self._costs = tokenizer, costs_of.word_costs(self._corpus)
         if shared_tokens:
             self.shared = self._exact(stream_key(seed, "shared"), shared_tokens, None)
             self._shared_tokens = shared_tokens
@@ -53,7 +50,7 @@ class PromptWriter:
     @property
     def encodes_each(self) -> bool:
         """This tokenizer's tokens reach across spaces, so each prompt is encoded, which costs time."""
-        return self._fitted is not None
+        return self._encodes_each
 
     def write(self, index: int, n_tokens: int) -> str:
         """The shared text, if any, then `n_tokens` tokens of request `index`'s own text (at least 1).
@@ -64,23 +61,24 @@ class PromptWriter:
         return self._exact((self._key + index * GOLDEN) & MASK64, n_tokens, prefix_code)
 
     def _exact(self, state: int, n_tokens: int, prefix_code: int | None) -> str:
-        if self._fitted is None:
-            if self.approximate:
-                n_tokens = max(1, round(n_tokens * WORDS_PER_TOKEN))
-            return self._assemble(state, n_tokens, prefix_code)
+        if self.approximate:
+            n_tokens = max(1, round(n_tokens * WORDS_PER_TOKEN))
+        text = None if self.encodes_each else self._assemble(self._costs, state, n_tokens, prefix_code)
+        if text is not None or not isinstance(self._tokenizer, LocalTokenizer):
+            return text or ""
         return fit(
-            self._fitted,
-            lambda words: self._assemble(state, words, prefix_code),
+            self._tokenizer,
+            lambda words: self._assemble(self._in_words, state, words, prefix_code) or "",
             self._shared_tokens + n_tokens,
             len(self.shared),
         )
 
-    def _assemble(self, state: int, budget: int, prefix_code: int | None) -> str:
-        """The shared text, then pieces whose costs sum to exactly the budget."""
+    def _assemble(self, costs: Costs, state: int, budget: int, prefix_code: int | None) -> str | None:
+        """The shared text, then pieces whose costs sum to exactly the budget; None when no pieces do."""
         parts = [self.shared] if self.shared else []
         if prefix_code is not None:
-            budget -= self._add_prefix(parts, prefix_code, budget)
-        bounds, at_start, cumulative = self._corpus.sentence_at, self._costs.at_start, self._costs.cumulative
+            budget -= _add_prefix(costs, parts, prefix_code, budget)
+        bounds, cumulative = self._corpus.sentence_at, costs.cumulative
         last_sentence = len(bounds) - 1
         while budget > 0:
             state = (state + GOLDEN) & MASK64
@@ -89,61 +87,45 @@ class PromptWriter:
             run = _SHORTEST_RUN_SENTENCES + (drawn >> 40) % _RUN_SPREAD_SENTENCES
             first, end = bounds[sentence], bounds[min(sentence + run, last_sentence)]
             # Words first..end-1 cost cumulative[end] - base.
-            base = cumulative[first] - (0 if parts else at_start[sentence])
+            base = cumulative[first] - (0 if parts else costs.at_start[sentence])
             if cumulative[end] - base > budget:
                 end = bisect_right(cumulative, base + budget, first, end) - 1
                 if end > first:
                     parts.append(self._corpus.words(first, end))
                     budget -= cumulative[end] - base
-                self._fill(parts, budget, drawn)
+                if budget and not parts:
+                    return None
+                # The next word costs more than what is left, so words of one token fill it.
+                parts += [costs.filler[(drawn + 7 * place) % len(costs.filler)] for place in range(budget)]
                 break
             parts.append(self._corpus.words(first, end))
             budget -= cumulative[end] - base
         return " ".join(parts)
 
-    def _add_prefix(self, parts: list[str], code: int, budget: int) -> int:
-        """Four words that no other request of the seed begins with; fewer where the prompt is shorter."""
-        costs = self._costs
-        spent = 0
-        for place in range(PREFIX_WORDS):
-            which = (code >> (12 * place)) & (costs_of.PREFIX_VOCABULARY - 1)
-            word = costs.prefix_words[which]
-            cost = costs.middle[which]
-            if place == 0:
-                word = word.capitalize()
-                cost = costs.capital[which] if parts else costs.opening[which]
-            elif place == PREFIX_WORDS - 1 and spent + costs.closing[which] <= budget:
-                word, cost = f"{word}.", costs.closing[which]
-            if spent + cost > budget:
-                break
-            parts.append(word)
-            spent += cost
-        return spent
-
-    def _fill(self, parts: list[str], budget: int, drawn: int) -> None:
-        """Single-token words for what is left when the next word of the text costs more than that."""
-        if budget and not parts:
-            single = [
-                word
-                for word, cost in zip(self._costs.prefix_words, self._costs.opening, strict=True)
-                if cost == 1
-            ]
-            if not single:
-                raise ConfigError(
-                    f"tokenizer {self._tokenizer.name!r}: no prompt of {budget} tokens could be made",
-                    "ask for longer prompts",
-                )
-            parts.append(single[drawn % len(single)].capitalize())
-            budget -= 1
-        for place in range(budget):
-            parts.append(self._costs.filler[(drawn + place * 7) % len(self._costs.filler)])
-
-    def _sums_hold(self, tokenizer: LocalTokenizer) -> bool:
+    def _sums_hold(self, costs: Costs, tokenizer: LocalTokenizer) -> bool:
         """Prompts made by adding up costs have the length that the tokenizer itself counts."""
         for round_ in range(4):
             for place, n_tokens in enumerate(_PROBED_LENGTHS):
                 key = mix64(round_ * 100 + place)
-                text = self._assemble(key, n_tokens, key if place % 2 else None)
-                if tokenizer.count(text) != n_tokens:
+                text = self._assemble(costs, key, n_tokens, key if place % 2 else None)
+                if text is not None and tokenizer.count(text) != n_tokens:
                     return False
         return True
+
+
+def _add_prefix(costs: Costs, parts: list[str], code: int, budget: int) -> int:
+    """Four words that no other request of the seed begins with, fewer in a shorter prompt; their cost."""
+    spent = 0
+    for place in range(PREFIX_WORDS):
+        which = (code >> (12 * place)) & (costs_of.PREFIX_VOCABULARY - 1)
+        word, cost = costs.prefix_words[which], costs.middle[which]
+        if place == 0:
+            word = word.capitalize()
+            cost = costs.capital[which] if parts else costs.opening[which]
+        elif place == PREFIX_WORDS - 1 and spent + costs.closing[which] <= budget:
+            word, cost = f"{word}.", costs.closing[which]
+        if spent + cost > budget:
+            break
+        parts.append(word)
+        spent += cost
+    return spent

@@ -1,0 +1,80 @@
+"""`paceline.workload/1`: what it takes, what it refuses, and that it comes back as it was written."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from paceline.errors import ConfigError
+from paceline.workloads.spec import WorkloadSpec
+
+
+def test_the_defaults() -> None:
+    spec = WorkloadSpec()
+    assert spec.unique_prefix
+    assert spec.streaming
+    assert (str(spec.prompt_tokens), str(spec.output_tokens), spec.max_tokens) == ("512", "128", None)
+
+
+def test_it_is_read_back_as_it_was_written() -> None:
+    data = {
+        "schema": "paceline.workload/1",
+        "prompt_tokens": "lognormal:512:0.5",
+        "output_tokens": None,
+        "max_tokens": 64,
+        "shared_prefix_tokens": 100,
+        "unique_prefix": False,
+        "system": "Be kind.",
+        "tokenizer": "words",
+        "seed": 12,
+        "temperature": 0.0,
+        "streaming": False,
+        "stream_usage": False,
+        "extra": {"ignore_eos": True, "stop": ["x"]},
+    }
+    spec = WorkloadSpec.parse(data)
+    assert spec.to_dict() == data
+    assert WorkloadSpec.parse(json.loads(json.dumps(spec.to_dict()))) == spec
+
+
+def test_lengths_may_be_numbers() -> None:
+    assert WorkloadSpec.parse({"prompt_tokens": 7}).to_dict()["prompt_tokens"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "hint"),
+    [
+        ({"promt_tokens": 1}, "unknown key `promt_tokens`", "did you mean `prompt_tokens`?"),
+        ({"colour": 1}, "unknown key `colour`", "keys are: schema, prompt_tokens"),
+        ({"prompt_tokens": "uniform:9:3"}, "`prompt_tokens`: the lower end 9", "uniform:LOW:HIGH"),
+        ({"prompt_tokens": 0}, "`prompt_tokens`: 0 is not between", "write"),
+        ({"output_tokens": [3]}, "`output_tokens`: [3] is not a length", "lognormal:MEDIAN"),
+        ({"schema": "paceline.workload/9"}, "`schema`", ""),
+        ({"max_tokens": 0}, "`max_tokens`", ""),
+        ({"shared_prefix_tokens": -1}, "`shared_prefix_tokens`", ""),
+        ({"seed": -1}, "`seed`", ""),
+        ({"temperature": float("nan")}, "`temperature`", ""),
+        ({"extra": {"stream": True}}, "`stream` is set by streaming", ""),
+        ({"extra": {"n": 2}}, "`n` cannot be measured", ""),
+        ({"extra": {"x": {1, 2}}}, "not JSON", ""),
+    ],
+)
+def test_what_is_wrong_is_named_with_a_hint(data: dict[str, Any], message: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        WorkloadSpec.parse(data, "workload.toml")
+    assert caught.value.message.startswith("workload.toml: ")
+    assert message in caught.value.message
+    assert hint in (caught.value.hint or "")
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        WorkloadSpec.parse({"seeed": 1, "prompt_tokens": "x", "max_tokens": -1})
+    for part in ("`seeed`", "`prompt_tokens`", "`max_tokens`"):
+        assert part in caught.value.message
+
+
+def test_it_cannot_change_after_a_run_was_made_of_it() -> None:
+    with pytest.raises(ValidationError):
+        WorkloadSpec().seed = 3
