@@ -1,7 +1,7 @@
 """How a run is shown while it goes on: a live view on a terminal, a plain line now and then elsewhere."""
 
 import sys
-import time
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
@@ -48,7 +48,7 @@ class PlainView:
         self._said_stopping = False
 
     def __enter__(self) -> Self:
-        self._said_at = time.monotonic()
+        self._said_at = monotonic()
         return self
 
     def __exit__(
@@ -58,7 +58,7 @@ class PlainView:
 
     def update(self, snapshot: "Snapshot") -> None:
         """Say a line when it is time, or when the run is being stopped."""
-        now = time.monotonic()
+        now = monotonic()
         stopping_is_new = snapshot.stopping and not self._said_stopping
         if not stopping_is_new and now - self._said_at < self._every_s:
             return
@@ -138,7 +138,7 @@ def render(title: str, snapshot: "Snapshot") -> "RenderableType":
     share = _share(snapshot)
     bar = ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None)
 
-    rates = Table.grid(padding=(0, 3))
+    rates = Table.grid(padding=(0, 3, 0, 0))
     rates.add_row(
         f"in flight {snapshot.in_flight}",
         f"offered {format_number(snapshot.offered_requests_s)} req/s",

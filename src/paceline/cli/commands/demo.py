@@ -32,7 +32,9 @@ def demo(
     check_outputs({"--html": html})
     known = load_calibration()
     if known is None or stale_reasons(known):
-        talk("first the instrument measures its own error on this machine (paceline calibrate does it in full)")
+        talk(
+            "first the instrument measures its own error on this machine (paceline calibrate does it in full)"
+        )
         talk(HEADER)
         save_calibration(calibrate(quick=True, on_cell=lambda cell: talk(cell_line(cell))))
     common = ("--mode", "engine", "--model", MODEL)

@@ -1,0 +1,74 @@
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from paceline.cli import main as module
+from paceline.errors import ConfigError, RunError
+
+# Typer itself takes in pydantic where it has options to check.
+HEAVY = (
+    "numpy", "pyarrow", "scipy", "httpx", "altair", "vl_convert", "jinja2", "tokenizers", "rich.live",
+    "paceline._core", "paceline.measure.driver", "paceline.store.runs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["runs", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import json, sys\n"
+        "from paceline.cli.main import run\n"
+        f"code = run({arguments!r})\n"
+        "print('MODULES', json.dumps([code, sorted(sys.modules)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    exit_code, modules = json.loads(done.stdout.rpartition("MODULES ")[2])
+    assert exit_code == 0
+    assert [name for name in HEAVY if name in modules] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ConfigError("the thing is wrong", "make it right"), 2), (RunError("the thing failed", "try again"), 1)],
+)
+def test_an_error_is_one_line_and_a_hint(
+    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "app", failing(error))
+    assert module.run([]) == code
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("error: the thing")
+    assert lines[1].startswith("hint: ")
+    assert len(lines) == 2
+
+
+def test_an_unexpected_error_leaves_its_traceback_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, "app", failing(ZeroDivisionError("by nought")))
+    assert module.run([]) == 1
+    said = capsys.readouterr().err
+    assert "error: unexpected: ZeroDivisionError: by nought" in said
+    assert "Traceback" not in said
+    (kept,) = tmp_path.iterdir()
+    assert str(kept) in said
+    assert "Traceback" in kept.read_text()
+
+
+def test_ctrl_c_before_load_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "app", failing(KeyboardInterrupt()))
+    assert module.run([]) == 1
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def failing(error: BaseException) -> object:
+    def app(**_: object) -> None:
+        raise error
+
+    return app
