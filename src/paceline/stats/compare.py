@@ -145,7 +145,14 @@ def compare(
             block_leak(samples.values, len(samples.values) // side.count) if blocks is None else 1.0
             for samples, side, blocks in ((a, side_a, blocks_a), (b, side_b, blocks_b))
         )
-        tail = _tail(side_a.count, side_b.count, paired, confidence, leak)
+        tail = _tail(
+            side_a.count,
+            side_b.count,
+            paired=paired,
+            confidence=confidence,
+            statistic=statistic,
+            leak=leak,
+        )
         ratio = _ratio_interval(ratio.value, drawn_a, drawn_b, tail)
         difference = _interval(difference.value, drawn_b, drawn_a, np.subtract, tail)
         verdict = _verdict(ratio, better, smallest_difference, min(len(side_a.values), len(side_b.values)))
@@ -233,18 +240,20 @@ def _too_few(side_a: Blocks, side_b: Blocks, statistic: Statistic) -> int | None
     return needed - n if needed > n else None
 
 
-def _tail(blocks_a: int, blocks_b: int, paired: bool, confidence: float, leak: float) -> float:
+def _tail(
+    blocks_a: int, blocks_b: int, *, paired: bool, confidence: float, statistic: Statistic, leak: float
+) -> float:
     """The share of replicates to cut off at each end.
 
-    The bootstrap's variance is too small by (blocks - 1) / blocks and by `leak`, and known from few blocks
-    only, so Student's t takes the place of the normal.
+    The variance between blocks is known from few of them only, so Student's t takes the place of the normal.
+    It is too small by `leak`, and for a mean by (blocks - 1) / blocks; a quantile's steps make up for that.
     """
     from scipy.special import ndtr, stdtrit
 
     blocks = min(blocks_a, blocks_b)
     freedom = blocks - 1 if paired else blocks_a + blocks_b - 2
-    reach = stdtrit(freedom, 0.5 + confidence / 2.0) * math.sqrt(leak * blocks / (blocks - 1))
-    return float(ndtr(-reach))
+    missing = leak * blocks / (blocks - 1) if statistic == "mean" else leak
+    return float(ndtr(-stdtrit(freedom, 0.5 + confidence / 2.0) * math.sqrt(missing)))
 
 
 def _ratio_interval(value: float, drawn_a: Floats, drawn_b: Floats, tail: float) -> Interval:
