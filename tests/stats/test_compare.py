@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from paceline.stats.compare import Verdict, compare, fail_if_slower, time_blocks
 from tests.support.simulation import samples
@@ -47,19 +48,28 @@ def test_two_long_equal_runs_show_no_difference_of_interest() -> None:
     assert narrower.verdict.outcome == "slower"
 
 
-def test_short_runs_say_how_much_more_they_need() -> None:
-    a, b = lognormal(200, 3, sigma=0.5), lognormal(200, 4, 1.06, sigma=0.5)
-    found = compare(samples(a), samples(b))
+def evenly_lognormal(n: int, seed: int, factor: float = 1.0) -> Floats:
+    """The quantiles of a lognormal in random order, so that a ratio of two such is exactly their factors'."""
+    even = np.random.default_rng(seed).permutation((np.arange(n) + 0.5) / n)
+    return np.asarray(factor * np.exp(0.5 * ndtri(even)), dtype=np.float64)
+
+
+@pytest.mark.parametrize(
+    ("factor", "settled"), [(1.07, "slower"), (0.93, "faster"), (1.001, "no difference")]
+)
+def test_short_runs_say_how_much_more_they_need(factor: float, settled: str) -> None:
+    found = compare(samples(evenly_lognormal(200, 3)), samples(evenly_lognormal(200, 4, factor)))
     assert found.verdict.outcome == "not enough data"
     needs = found.verdict.needs_n
     assert needs is not None
     assert str(found.verdict) == f"not enough data (needs {needs} more)"
-    # With that much more at the same spread, and the ratio as estimated, it is settled.
-    more = 200 + 2 * needs
-    again = compare(
-        samples(lognormal(more, 5, sigma=0.5)), samples(lognormal(more, 6, found.ratio.value, sigma=0.5))
-    )
-    assert again.verdict.outcome != "not enough data"
+    # Half as much again as that, for the width of a bootstrap interval is itself a guess.
+    n = 200 + needs * 3 // 2
+    again = compare(samples(evenly_lognormal(n, 5)), samples(evenly_lognormal(n, 6, factor)))
+    assert again.verdict.outcome == settled
+    few = 200 + needs // 4
+    early = compare(samples(evenly_lognormal(few, 5)), samples(evenly_lognormal(few, 6, factor)))
+    assert early.verdict.outcome == "not enough data"
 
 
 @pytest.mark.parametrize(("statistic", "needs"), [("p99", 800), ("p95", None), ("mean", None)])
