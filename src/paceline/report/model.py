@@ -81,6 +81,11 @@ class Report:
         names += ["longest_stall_ms", "fluidity"]
         return [name for name in names if name in self.metrics and not self._answer_is_first(name)]
 
+    @property
+    def shown(self) -> list[str]:
+        """All metrics that say something of their own, for tables."""
+        return [name for name in self.metrics if not self._answer_is_first(name)]
+
     def _answer_is_first(self, name: str) -> bool:
         """Without reasoning the first answer token is the first token: one line says both."""
         if not name.startswith("ttfat"):

@@ -15,6 +15,7 @@ from paceline.report.words import (
     label,
     load_words,
     sentence_list,
+    share,
     shortage,
     unit,
     workload_words,
@@ -200,7 +201,7 @@ def goodput_words(report: Report) -> str:
         return ""
     limits = ", ".join(f"{name}={limit:g}" for name, limit in (report.manifest.slo or {}).items())
     rate = f"{format_rate(met.requests_s, 'requests/s')}, " if met.requests_s is not None else ""
-    return f"{rate}{format_percentage(met.share)} of attempted requests met {limits}"
+    return f"{rate}{share(met.met, met.attempted)} of attempted requests met {limits}"
 
 
 def token_words(report: Report) -> str:

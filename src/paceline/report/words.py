@@ -144,6 +144,18 @@ def workload_words(workload: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def share(n: int, of: int) -> str:
+    """`96%`, `99.7%`; never `100%` or `0%` of what is not all or nothing."""
+    percent = 100.0 * n / of if of else 0.0
+    if n in (0, of):
+        return f"{percent:.0f}%"
+    for digits in (0, 1, 2, 3, 4):
+        text = f"{percent:.{digits}f}"
+        if 0.0 < float(text) < 100.0 and (digits > 0 or 1.0 <= percent < 99.0):
+            break
+    return f"{text}%"
+
+
 def sentence_list(parts: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     if len(parts) < 2:

@@ -1,0 +1,77 @@
+// Draws the charts of the page in its theme and at its width, and again when either changes.
+(() => {
+  "use strict";
+  const specs = JSON.parse(document.getElementById("charts").textContent);
+  const figures = [...document.querySelectorAll("[data-chart]")];
+  // A column of panels cannot be fitted by Vega: what axes and their titles take is taken off here.
+  const AXES_PX = 78;
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function resolved(node, width) {
+    if (typeof node === "string") {
+      const variable = /^var\((--[a-z-]+)\)$/.exec(node);
+      return variable ? colour(variable[1]) : node;
+    }
+    if (Array.isArray(node)) return node.map((item) => resolved(item, width));
+    if (node === null || typeof node !== "object") return node;
+    return Object.fromEntries(
+      Object.entries(node).map(([key, value]) => [
+        key,
+        key === "width" && typeof value === "number" ? width : key === "datasets" ? value : resolved(value, width),
+      ]),
+    );
+  }
+
+  function config() {
+    const quiet = colour("--quiet"), line = colour("--line"), text = colour("--text");
+    return {
+      background: null,
+      font: getComputedStyle(document.body).fontFamily,
+      view: { stroke: null },
+      axis: {
+        labelColor: quiet, titleColor: quiet, gridColor: line, domainColor: line, tickColor: line,
+        labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true,
+      },
+      axisY: { minExtent: 46 },
+      legend: { labelColor: text, labelFontSize: 12, symbolSize: 60 },
+      text: { fontSize: 11 },
+    };
+  }
+
+  async function draw() {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    for (const element of figures) {
+      const spec = specs[element.dataset.chart];
+      const width = Math.max(160, element.clientWidth - AXES_PX);
+      await vegaEmbed(element, { ...resolved(spec, width), config: config() }, {
+        mode: "vega-lite",
+        renderer: "svg",
+        actions: { export: true, source: false, compiled: false, editor: false },
+        downloadFileName: element.dataset.chart,
+        tooltip: { theme: dark ? "dark" : "light" },
+      });
+    }
+  }
+
+  let drawnWidth = window.innerWidth;
+  let later;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === drawnWidth) return;
+    drawnWidth = window.innerWidth;
+    clearTimeout(later);
+    later = setTimeout(draw, 150);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+  const save = document.getElementById("save");
+  if (save) {
+    save.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.href = "data:application/json;charset=utf-8," + encodeURIComponent(document.getElementById("report").textContent);
+      link.download = save.dataset.name;
+      link.click();
+    });
+  }
+  draw();
+})();

@@ -1,0 +1,234 @@
+"""A report as one HTML file."""
+
+from collections import Counter
+from typing import Any
+
+from paceline import __version__
+from paceline.report.charts import beyond_words, histogram_chart, ladder_chart, samples_word
+from paceline.report.model import QUANTILES, Report
+from paceline.report.page import render_page
+from paceline.report.terminal import (
+    client_words,
+    goodput_words,
+    outcome_words,
+    short_label,
+    shortage_notes,
+    speed_words,
+    token_words,
+)
+from paceline.report.timeline import points_words, timeline_chart
+from paceline.report.trust import Trust
+from paceline.report.words import bound, figure, interval, label, load_words, share, unit, workload_words
+from paceline.stats.frame import Frame
+from paceline.stats.metrics import METRICS
+from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
+
+_TITLES = {
+    "trusted": "Trusted",
+    "suspect": "Suspect: read the reasons before you rely on these figures",
+    "invalid": "Invalid: do not rely on these figures",
+}
+_DISTRIBUTIONS = ("ttft", "e2e", "itl_ms")
+_MOST_ERRORS = 8
+
+
+def render_html(report: Report) -> str:
+    """One self-contained file: trust box, headline, distributions, time, outcomes, environment."""
+    names = distribution_names(report)
+    charts = {}
+    for name in names:
+        values, summary = report.evidence.samples[name].values, report.metrics[name].summary
+        charts[f"{name}_histogram"] = histogram_chart(name, values, summary)
+        charts[f"{name}_percentiles"] = ladder_chart(name, values, summary)
+    over_time = timeline_chart(report.evidence)
+    if over_time is not None:
+        charts["timeline"] = over_time
+    manifest = report.manifest
+    context = {
+        "title": f"{manifest.model}: {report.trust.verdict}, {manifest.id}",
+        "version": __version__,
+        "model": manifest.model,
+        "endpoint": manifest.endpoint,
+        "load": load_words(manifest.load),
+        "open_loop": report.evidence.open_loop,
+        "trust": trust_context(report.trust),
+        "cards": _cards(report),
+        "distributions": [_distribution(report, name) for name in names],
+        "metrics": [_metric(report, name) for name in report.shown],
+        "shortage": " ".join(shortage_notes(report, report.shown)),
+        "has_timeline": over_time is not None,
+        "steady": report.evidence.throughput.steady,
+        "drawn": points_words(report.evidence),
+        "outcomes": _outcomes(report),
+        "errors": _errors(report),
+        "run_facts": _run_facts(report),
+        "host_facts": _host_facts(report),
+        "file_name": f"{manifest.id}.json",
+    }
+    return render_page("report.html", context, charts, report.to_json())
+
+
+def distribution_names(report: Report) -> list[str]:
+    """The metrics whose distributions are drawn: TTFT, E2E and ITL, as far as they apply."""
+    wanted = [name for name in report.headline if name.startswith(_DISTRIBUTIONS)]
+    return sorted(
+        wanted, key=lambda name: [name.startswith(start) for start in ("ttft", "itl", "e2e")].index(True)
+    )
+
+
+def trust_context(trust: Trust) -> dict[str, Any]:
+    """The trust box, for `parts.html`."""
+    facts = trust.facts
+    rows = []
+    if facts.offered_requests_s is not None and facts.achieved_requests_s is not None:
+        achieved = format_number(facts.achieved_requests_s)
+        if facts.open_loop:
+            rows.append(
+                ("sent of offered", f"{achieved} of {format_number(facts.offered_requests_s)} requests/s")
+            )
+        else:
+            rows.append(("sent", f"{achieved} requests/s"))
+    if facts.dropped:
+        rows.append(("dropped", f"{facts.dropped:,}"))
+    if facts.schedule_lag_ms is not None:
+        lag = facts.schedule_lag_ms
+        rows.append(("sent late by", f"{format_ms(lag.p50)} p50, {format_ms(lag.p99)} p99"))
+    if facts.cpu_fraction is not None:
+        rows.append(("client CPU", format_percentage(facts.cpu_fraction)))
+    error = facts.ttft_error_us
+    rows.append(
+        (
+            "instrument's error",
+            f"{format_duration_ns(error.p50 * 1e3)} p50, {format_duration_ns(error.p99 * 1e3)} p99"
+            if error is not None
+            else "not calibrated",
+        )
+    )
+    reasons = [{"severity": reason.severity, "text": str(reason)} for reason in trust.reasons]
+    return {"verdict": trust.verdict, "title": _TITLES[trust.verdict], "reasons": reasons, "facts": rows}
+
+
+def _cards(report: Report) -> list[dict[str, str]]:
+    cards = []
+    for name in distribution_names(report):
+        summary = report.metrics[name].summary
+        spread = interval(name, summary.p50)
+        cards.append(
+            _card(
+                f"{short_label(name)}, median",
+                bound(name, summary.p50),
+                unit(name),
+                f"p99 {bound(name, summary.p99)} {unit(name)}",
+                f"{spread} {unit(name)}" if spread else "",
+            )
+        )
+    pace, met = report.evidence.throughput, report.evidence.goodput
+    if pace.output_tok_s is not None and pace.requests_s is not None:
+        speed = format_number(pace.output_tok_s)
+        cards.append(_card("Throughput", speed, "tok/s", f"{format_number(pace.requests_s)} requests/s"))
+    if met is not None and met.share is not None:
+        rate = f"{format_number(met.requests_s or 0.0)} requests/s"
+        cards.append(_card("Met the SLO", share(met.met, met.attempted), "", rate))
+    count = f"{report.ok:,} of {report.attempted:,} requests"
+    return [*cards, _card("Succeeded", share(report.ok, report.attempted), "", count)]
+
+
+def _card(name: str, value: str, own_unit: str, more: str, spread: str = "") -> dict[str, str]:
+    return {"name": name, "value": value, "unit": own_unit, "more": more, "spread": spread}
+
+
+def _distribution(report: Report, name: str) -> dict[str, Any]:
+    metric = report.metrics[name]
+    values, summary = report.evidence.samples[name].values, metric.summary
+    p50, p99 = bound(name, summary.p50), bound(name, summary.p99)
+    about = f"{label(name)}: median {p50}, p99 {p99}, largest {figure(name, summary.max)} {unit(name)}"
+    approximate = ", approximate as tokens per event are not known" if metric.approximate else ""
+    return {
+        "name": name,
+        "label": short_label(name),
+        "definition": definition(name) + approximate,
+        "n": f"{summary.n:,}",
+        "what": samples_word(name),
+        "beyond": beyond_words(name, values),
+        "histogram_label": f"Histogram. {about}",
+        "ladder_label": f"Percentiles. {about}",
+    }
+
+
+def definition(name: str) -> str:
+    """What a metric is, as a sentence that stands alone."""
+    if name == "itl_ms":
+        return "Gap before each event that carries tokens, divided among its tokens"
+    text = METRICS[name].definition.replace("->", "to")
+    return text[:1].upper() + text[1:]
+
+
+def _metric(report: Report, name: str) -> dict[str, Any]:
+    metric = report.metrics[name]
+    own = unit(name)
+    mark = ", approximate" if metric.approximate else ""
+    return {
+        "label": f"{label(name)}{f', {own}' if own else ''}{mark}",
+        "definition": definition(name),
+        "n": f"{metric.summary.n:,}",
+        "mean": figure(name, metric.summary.mean),
+        "quantiles": [
+            {
+                "value": bound(name, metric.quantile(quantile)),
+                "interval": interval(name, metric.quantile(quantile)),
+            }
+            for quantile in QUANTILES
+        ],
+        "max": figure(name, metric.summary.max),
+    }
+
+
+def _outcomes(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "n": f"{n:,}",
+            "share": share(n, report.attempted),
+            "width": round(100 * n / report.attempted, 2),
+        }
+        for name, n in report.evidence.by_outcome.items()
+    ]
+
+
+def _errors(report: Report) -> list[str]:
+    """The most frequent messages of failed requests."""
+    rows = report.evidence.rows
+    frame = Frame(rows)
+    failed = rows["error"].filter((frame.measured & ~frame.ok).tolist()).to_pylist()
+    counted = Counter(str(message) for message in failed if message)
+    return [f"{n:,}: {message}" for message, n in counted.most_common(_MOST_ERRORS)]
+
+
+def _run_facts(report: Report) -> list[tuple[str, str]]:
+    manifest = report.manifest
+    rows = [
+        ("run", f"{manifest.id}{f', {manifest.name}' if manifest.name else ''} ({report.evidence.state})"),
+        ("started", f"{manifest.started_at:%Y-%m-%d %H:%M:%S %Z}"),
+        ("endpoint", f"{manifest.endpoint}, {manifest.protocol}"),
+        ("model", manifest.model),
+        ("load", load_words(manifest.load)),
+        ("requests", workload_words(manifest.workload)),
+        ("seed", str(manifest.load.get("seed", "-"))),
+        ("outcomes", outcome_words(report)),
+        ("speed", speed_words(report)),
+        ("goodput", goodput_words(report)),
+        ("tokens", token_words(report)),
+        ("client", client_words(report.trust)),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def _host_facts(report: Report) -> list[tuple[str, str]]:
+    manifest = report.manifest
+    rows = [("Paceline", manifest.version), *((name, str(value)) for name, value in manifest.host.items())]
+    calibration = manifest.calibration
+    if calibration is not None:
+        rows.append(
+            ("calibrated", f"{calibration.get('made_at', '-')}, {calibration.get('streams', '-')} streams")
+        )
+    return rows
