@@ -136,7 +136,9 @@ def render(title: str, snapshot: "Snapshot") -> "RenderableType":
     label = f"{snapshot.label}  " if snapshot.label else ""
     head.add_row(Text(f"{label}{title}", style="bold"), f"{_clock(snapshot.elapsed_s)}{_left(snapshot)}")
     share = _share(snapshot)
-    bar = ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None)
+    # In a grid of its own, since a bar by itself does not end its line.
+    bar = Table.grid(expand=True)
+    bar.add_row(ProgressBar(total=1.0, completed=share or 0.0, pulse=share is None))
 
     rates = Table.grid(padding=(0, 3, 0, 0))
     rates.add_row(
