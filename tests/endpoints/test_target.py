@@ -20,19 +20,20 @@ SECRET = "sk-very-secret-42"
         ("https://api.x.com/v1", "https://api.x.com/v1", "/v1/chat/completions", "openai-chat"),
         ("http://h/v1/chat/completions", "http://h/v1", "/v1/chat/completions", "openai-chat"),
         ("http://h/v1/completions", "http://h/v1", "/v1/completions", "openai-completions"),
-        ("http://h/chat/completions", "http://h", "/chat/completions", "openai-chat"),
+        ("http://h/chat/completions", "http://h/chat/completions", "/chat/completions", "openai-chat"),
         ("http://h/v1/models", "http://h/v1", "/v1/chat/completions", "openai-chat"),
         ("http://h/api//openai/", "http://h/api/openai", "/api/openai/chat/completions", "openai-chat"),
         ("localhost:8000", "http://localhost:8000/v1", "/v1/chat/completions", "openai-chat"),
         ("10.0.0.7", "http://10.0.0.7/v1", "/v1/chat/completions", "openai-chat"),
         ("[::1]:8000", "http://[::1]:8000/v1", "/v1/chat/completions", "openai-chat"),
         ("HTTPS://H.Example:443/v1", "https://h.example/v1", "/v1/chat/completions", "openai-chat"),
-        ("https://h/x?v=1", "https://h/x", "/x/chat/completions?v=1", "openai-chat"),
+        ("https://h/x?v=1", "https://h/x?v=1", "/x/chat/completions?v=1", "openai-chat"),
     ],
 )
 def test_what_people_type(typed: str, display: str, path: str, protocol: str) -> None:
     target = Target.parse(typed)
     assert (target.display, target.path, target.protocol) == (display, path, protocol)
+    assert Target.parse(target.display, protocol=target.protocol) == target
 
 
 @pytest.mark.parametrize(
@@ -58,9 +59,19 @@ def test_what_is_no_url_is_refused_with_a_hint(typed: str, said: str) -> None:
     assert caught.value.hint
 
 
-def test_credentials_in_the_url_are_refused_and_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://user:{}@h/v1",
+        "{}@h",
+        "https://h/v1?key={}",
+        "https://h/v1?a=1&Access_Token={}",
+        "h?api-key={}",
+    ],
+)
+def test_credentials_in_the_url_are_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(EndpointError) as caught:
-        Target.parse(f"https://user:{SECRET}@h/v1")
+        Target.parse(url.format(SECRET))
     assert SECRET not in caught.value.message + (caught.value.hint or "")
     assert "--api-key-env" in (caught.value.hint or "")
 
@@ -76,14 +87,12 @@ def test_the_protocol_is_chosen_and_checked() -> None:
 def test_secrets_show_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", SECRET)
     target = Target.parse(
-        "https://h/v1?key=query-secret", headers=["X-Team: team-secret"], api_key_env="THE_KEY", model="m"
+        "https://h/v1?v=1", headers=["X-Team: team-secret"], api_key_env="THE_KEY", model="m"
     )
     shown = repr(target) + str(target) + target.display + repr(target.to_dict())
-    for secret in (SECRET, "team-secret", "query-secret"):
+    for secret in (SECRET, "team-secret"):
         assert secret not in shown
-    assert target.redact(f"bad key {SECRET} of team-secret for query-secret") == (
-        "bad key [redacted] of [redacted] for [redacted]"
-    )
+    assert target.redact(f"bad key {SECRET} of team-secret") == "bad key [redacted] of [redacted]"
     assert target.to_dict()["header_names"] == ["X-Team"]
     assert target.with_model("n").all_headers() == target.all_headers()
 

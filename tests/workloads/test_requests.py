@@ -107,6 +107,13 @@ def test_another_seed_is_another_run() -> None:
     assert not set(prompts(source(seed=1).take(50)[0])) & set(prompts(source(seed=2).take(50)[0]))
 
 
+def test_a_salt_changes_the_first_four_words_and_nothing_else() -> None:
+    plain, salted = (prompts(source(prefix_salt=salt).take(50)[0]) for salt in (0, 9))
+    for one, other in zip(plain, salted, strict=True):
+        assert one.split()[:4] != other.split()[:4]
+        assert one.split()[4:] == other.split()[4:]
+
+
 def test_prefixes_are_unique_and_the_shared_text_is_shared() -> None:
     own = prompts(source(prompt_tokens=4).take(2000)[0])
     assert len(set(own)) == 2000

@@ -25,6 +25,7 @@ def test_it_is_read_back_as_it_was_written() -> None:
         "max_tokens": 64,
         "shared_prefix_tokens": 100,
         "unique_prefix": False,
+        "prefix_salt": 5,
         "system": "Be kind.",
         "tokenizer": "words",
         "seed": 12,
@@ -73,6 +74,14 @@ def test_all_mistakes_are_named_at_once() -> None:
         WorkloadSpec.parse({"seeed": 1, "prompt_tokens": "x", "max_tokens": -1})
     for part in ("`seeed`", "`prompt_tokens`", "`max_tokens`"):
         assert part in caught.value.message
+
+
+def test_a_fresh_workload_differs_in_its_salt_alone() -> None:
+    spec = WorkloadSpec(seed=4)
+    first, second = spec.fresh(), spec.fresh()
+    assert len({spec.prefix_salt, first.prefix_salt, second.prefix_salt}) == 3
+    assert first.model_copy(update={"prefix_salt": 0}) == spec
+    assert WorkloadSpec.parse(first.to_dict()) == first
 
 
 def test_it_cannot_change_after_a_run_was_made_of_it() -> None:

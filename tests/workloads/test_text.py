@@ -55,7 +55,7 @@ def test_a_prompt_depends_on_seed_and_index_alone() -> None:
 
 
 def test_what_a_seed_writes_never_changes() -> None:
-    expected = "Save servant conversible hoped. Poor Charlotte! it was melancholy to leave her to such"
+    expected = "Offers warm recollect convey. Poor Charlotte! it was melancholy to leave her to such"
     assert PromptWriter(WORDS, 1).write(0, 14) == expected
 
 

@@ -25,6 +25,9 @@ _RESERVED_HEADERS = (
     "connection",
     "accept-encoding",
 )
+_CREDENTIAL = re.compile(
+    r"(^|[_-])(key|apikey|token|secret|password|passwd|sig|signature|auth|code)$", re.IGNORECASE
+)
 _URL_HINT = "write the base URL of the server: http://localhost:8000 or https://api.example.com/v1"
 
 
@@ -42,7 +45,7 @@ class Target:
     base_path: str
     protocol: Protocol
     model: str | None = None
-    query: str = field(default="", repr=False)
+    query: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     api_key: str | None = field(default=None, repr=False)
     ca_pem: str | None = field(default=None, repr=False)
@@ -111,16 +114,18 @@ class Target:
 
     @property
     def display(self) -> str:
-        """The base URL for people, reports and manifests: without credentials and query."""
-        return self.origin + self.base_path
+        """The URL for people, reports and manifests; `parse` reads it back to the same target."""
+        # A bare origin would be read as one with /v1.
+        return (
+            self.origin + (self.base_path or _PATHS[self.protocol]) + (f"?{self.query}" if self.query else "")
+        )
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be shown: the key, header values and values of the query; longest first."""
+        """What must never be shown: the key and header values; longest first."""
         found = {value for _, value in self.headers if len(value) >= 4}
         # A server may say back `Bearer KEY` as KEY alone.
         found |= {part for _, value in self.headers for part in value.split() if len(part) >= 8}
-        found |= {value for _, value in parse_qsl(self.query) if len(value) >= 8}
         if self.api_key:
             found.add(self.api_key)
         return tuple(sorted(found, key=len, reverse=True))
@@ -221,6 +226,12 @@ def _split(url: str) -> SplitResult:
             "the URL holds credentials, which would end up in logs and reports",
             "leave them out of the URL; use --api-key-env NAME, or --header 'authorization: ...'",
         )
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if _CREDENTIAL.search(name):
+            raise EndpointError(
+                f"the URL's query holds a credential ({name}=...), which would end up in logs and reports",
+                "leave it out of the URL; use --api-key-env NAME, or --header 'Name: value'",
+            )
     if parts.fragment:
         raise EndpointError(f"the URL has a fragment (#{parts.fragment})", "leave out what follows #")
     return parts

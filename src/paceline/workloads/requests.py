@@ -55,7 +55,11 @@ class RequestSource:
         self.spec = spec
         self.next_index = start
         self._writer = PromptWriter(
-            load_tokenizer(spec.tokenizer), spec.seed, spec.shared_prefix_tokens, spec.unique_prefix
+            load_tokenizer(spec.tokenizer),
+            spec.seed,
+            spec.shared_prefix_tokens,
+            spec.unique_prefix,
+            spec.prefix_salt,
         )
         self._body = _body_writer(spec, model, protocol, stream_options, max_tokens_field)
 

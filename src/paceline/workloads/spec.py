@@ -1,6 +1,7 @@
 """`paceline.workload/1`: what the requests of a run look like. Stored whole with each run."""
 
 import json
+import secrets
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -32,8 +33,10 @@ class WorkloadSpec(BaseModel):
     prompt_tokens: the length of each request's own text, without `shared_prefix_tokens`, the system prompt
     and the chat template. output_tokens: how long each answer is asked to be; it is sent as the limit, so an
     answer may still be shorter unless `extra` has `ignore_eos`. max_tokens: an upper limit on every answer.
-    unique_prefix: each request's own text begins with words that no other request of the seed begins with, so
-    that no prefix cache helps. extra: further fields of the body, as the server knows them.
+    unique_prefix: each request's own text begins with words that no other request of the seed and salt begins
+    with, so that no prefix cache helps. prefix_salt: changes those words and nothing else; a server that
+    remembers an earlier run of the same seed and salt would answer the same prompts from its cache. extra:
+    further fields of the body, as the server knows them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -44,6 +47,7 @@ class WorkloadSpec(BaseModel):
     max_tokens: _Tokens | None = None
     shared_prefix_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     unique_prefix: bool = True
+    prefix_salt: Annotated[int, Field(ge=0, lt=2**63)] = 0
     system: str | None = None
     tokenizer: str | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -72,6 +76,10 @@ class WorkloadSpec(BaseModel):
     def parse(cls, data: dict[str, Any], where: str = "workload") -> "WorkloadSpec":
         """From a dictionary; ConfigError names each wrong key, with a hint."""
         return validate(cls, data, where)
+
+    def fresh(self) -> "WorkloadSpec":
+        """The same workload with a random salt. It is part of the stored spec, so a run can resume."""
+        return self.model_copy(update={"prefix_salt": secrets.randbits(62)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data under the schema's own names; `parse` reads it back to an equal spec."""

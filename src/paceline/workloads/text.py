@@ -23,13 +23,18 @@ class PromptWriter:
     """
 
     def __init__(
-        self, tokenizer: TokenCounter, seed: int, shared_tokens: int = 0, unique_prefix: bool = True
+        self,
+        tokenizer: TokenCounter,
+        seed: int,
+        shared_tokens: int = 0,
+        unique_prefix: bool = True,
+        prefix_salt: int = 0,
     ) -> None:
         self._corpus = english()
         self._tokenizer = tokenizer
         self._unique = unique_prefix
         self._key = stream_key(seed, "text")
-        self._prefix_key = stream_key(seed, "prefix")
+        self._prefix_key = stream_key(seed, f"prefix/{prefix_salt}")
         self._in_words = self._costs = costs_of.word_costs(self._corpus)
         self.shared = ""
         self._shared_tokens = 0
