@@ -83,7 +83,17 @@ def test_the_only_model_is_taken_and_several_are_listed() -> None:
     with serving(FakeServer(models=("solo",))) as server:
         assert check(Target.parse(server.url)).model == "solo"
     assert "the server has: tiny, large" in refused(FakeServer(), model=None)
-    assert "--model" in refused(FakeServer(models=None), model=None)
+    assert "--model" in refused(FakeServer(models=()), model=None)
+
+
+def test_without_a_model_it_is_the_list_that_must_answer() -> None:
+    server = FakeServer()
+    said = refused(server, "/api", model=None)
+    assert "there is no /api/models (404): and no model is given" in said
+    assert f"use {server.url}/v1;" in said
+    assert "no model is given" in refused(FakeServer(models=None), model=None)
+    locked = FakeServer(gets={"/v1/models": error(401, "No key")})
+    assert "a key is needed (401)" in refused(locked, model=None)
 
 
 def test_a_model_that_is_not_listed_and_answers_is_noted() -> None:
@@ -109,6 +119,10 @@ def test_a_wrong_model_brings_the_servers_list_closest_first(answer: Answer) -> 
     assert "there is no model 'large-v1'" in said
     assert "did you mean 'large'?" in said
     assert "the server has: large, tiny" in said
+    listed = FakeServer(
+        models=("large-v1",), on_post=lambda _: error(404, "No access", code="model_not_found")
+    )
+    assert "the server lists it" in refused(listed, model="large-v1")
     assert "lists no models" in refused(FakeServer(models=None, on_post=lambda _: answer), model="large-v1")
 
 
@@ -192,6 +206,7 @@ WHOLE = Answer(body=json.dumps({"choices": [{"message": {"content": "Hi"}}]}).en
         (stream('{"choices": ['), "an event of the stream is not JSON"),
         (stream(), "no choices"),
         (stream({"hello": 1}, 3), "no choices"),
+        (stream(*["[1,", "2]"]), "is not JSON: [1,"),
         (Answer(headers={"content-type": "text/event-stream"}, body=b"data: {}\n\n", cut=True), "broken"),
     ],
 )
@@ -217,6 +232,14 @@ def test_a_stream_with_a_wrong_label_is_a_stream(kind: str) -> None:
     event = {"choices": [{"delta": {"content": "Hi"}}]}
     with serving(FakeServer(on_post=lambda _: stream(event, kind=kind))) as server:
         assert check(Target.parse(server.url, model="tiny")).model == "tiny"
+
+
+def test_data_in_several_lines_is_one_event() -> None:
+    body = b'event: x\r\ndata: {"choices":\r\ndata: [{"text": "Hi"}]}\r\n\r\ndata:[DONE]\r\n\r\n'
+    answer = Answer(headers={"content-type": "text/event-stream"}, body=body)
+    with serving(FakeServer(on_post=lambda _: answer)) as server:
+        facts = check(Target.parse(server.url, model="tiny"), stream_usage=False)
+    assert facts.notes == ()
 
 
 def facts_of(on_post: Callable[[Body], Answer], **options: Any) -> tuple[Facts, list[Body]]:

@@ -71,10 +71,7 @@ def _stream_objects(reply: Reply, target: Target) -> list[Any]:
             _wrong_place_hint(reply),
         )
     objects = []
-    for line in lines:
-        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
-        if not data or data == "[DONE]":
-            continue
+    for data in _events(lines):
         try:
             objects.append(json.loads(data))
         except ValueError:
@@ -84,6 +81,19 @@ def _stream_objects(reply: Reply, target: Target) -> list[Any]:
                 "is this an OpenAI-compatible server?",
             ) from None
     return objects
+
+
+def _events(lines: list[str]) -> list[str]:
+    """The data of each event, without the end marker; several data lines of one event are one text."""
+    events: list[str] = []
+    data: list[str] = []
+    for line in [*lines, ""]:
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line:
+            events.append("\n".join(data).strip())
+            data = []
+    return [event for event in events if event and event != "[DONE]"]
 
 
 def _combine(objects: list[Any], reply: Reply, target: Target) -> Answer:

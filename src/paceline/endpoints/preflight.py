@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from paceline.endpoints.answer import Answer, read_answer
 from paceline.endpoints.client import Client, Reply
-from paceline.endpoints.refusal import models_hint, refusal
+from paceline.endpoints.refusal import models_hint, refusal, wrong_path
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
@@ -65,8 +65,8 @@ def check(
     refuse those.
     """
     with Client(target, timeout_s) as client:
-        models = _models(client)
-        model = target.model or _only_model(target, models)
+        models, listing = _model_list(client)
+        model = target.model or _only_model(client, models, listing)
         tiny = _Tiny(target.protocol, model, streaming, streaming and stream_usage, dict(extra or {}), system)
         reply, sent_unix_s = _ask(client, tiny)
         if reply.status != 200:
@@ -142,24 +142,29 @@ def _ask(client: Client, tiny: _Tiny) -> tuple[Reply, float]:
             return reply, sent_unix_s
 
 
-def _models(client: Client) -> tuple[str, ...] | None:
+def _model_list(client: Client) -> tuple[tuple[str, ...] | None, Reply]:
     """Names that the server lists; None when it lists nothing that can be read, which is no error."""
-    target = client.target
-    reply = client.get(target.base_path + "/models" + (f"?{target.query}" if target.query else ""))
+    reply = client.get(_models_path(client.target))
     if reply.status != 200:
-        return None
+        return None, reply
     try:
         data = json.loads(reply.body)
     except ValueError:
-        return None
+        return None, reply
     listed = data.get("data") or data.get("models") if isinstance(data, dict) else data
     if not isinstance(listed, list):
-        return None
+        return None, reply
     names = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in listed]
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str))), reply
 
 
-def _only_model(target: Target, models: tuple[str, ...] | None) -> str:
+def _models_path(target: Target) -> str:
+    return target.base_path + "/models" + (f"?{target.query}" if target.query else "")
+
+
+def _only_model(client: Client, models: tuple[str, ...] | None, reply: Reply) -> str:
+    """The server's only model, where none was asked for; EndpointError when that cannot be told."""
+    target = client.target
     if models and len(models) == 1:
         return models[0]
     if models:
@@ -167,6 +172,10 @@ def _only_model(target: Target, models: tuple[str, ...] | None) -> str:
             f"{target.display}: no model is given, and the server has {len(models)}",
             f"give one with --model; {models_hint(models)}",
         )
+    if reply.status in (401, 403, 429) or reply.status >= 500:
+        raise refusal(reply, client, "", None)
+    if reply.status in (404, 405):
+        raise wrong_path(client, _models_path(target), reply.status, "and no model is given")
     raise EndpointError(
         f"{target.display}: no model is given, and the server lists none", "give it with --model"
     )

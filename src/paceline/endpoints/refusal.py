@@ -40,7 +40,7 @@ def refusal(reply: Reply, client: Client, model: str, models: Sequence[str] | No
     if _speaks_of_model(reply, model, models):
         return wrong_model(target, model, models, said)
     if status in (404, 405):
-        return _wrong_path(client, status, said)
+        return wrong_path(client, target.path, status, said)
     if status >= 500:
         hint = "look at the server's log"
         if status in (502, 503, 504):
@@ -58,6 +58,8 @@ def wrong_model(target: Target, model: str, models: Sequence[str] | None, said: 
     message = f"{target.display}: there is no model {model!r}" + (f": {said}" if said else "")
     if not models:
         return EndpointError(message, "the server lists no models; ask who runs it for the model's name")
+    if model in models:
+        return EndpointError(message, "the server lists it, so it may not be ready, or not open to this key")
     return EndpointError(message, models_hint(models, model))
 
 
@@ -104,9 +106,10 @@ def _speaks_of_model(reply: Reply, model: str, models: Sequence[str] | None) -> 
     return model.lower() in said and _NO_SUCH.search(said) is not None
 
 
-def _wrong_path(client: Client, status: int, said: str) -> EndpointError:
+def wrong_path(client: Client, path: str, status: int, said: str) -> EndpointError:
+    """The server has no such path: says which of the usual ones it has. Asks it."""
     target = client.target
-    message = f"{target.display}: there is no {target.path.partition('?')[0]} ({status})" + (
+    message = f"{target.display}: there is no {path.partition('?')[0]} ({status})" + (
         f": {said}" if said else ""
     )
     answers, suggestion = _paths_that_exist(client)
