@@ -96,15 +96,9 @@ def beyond_words(name: str, values: Any) -> str:
     return f"{bars.beyond:,} slower ones, up to {largest} {unit(name)}, are not drawn."
 
 
-def ladder_chart(name: str, values: Any, summary: Summary) -> Spec:
-    """The quantiles of a metric as far as the sample reaches, with the intervals of the main ones."""
-    steps = ladder(values)
-    rows = [
-        {"nines": -math.log10(1.0 - p), "value": float(value), "share": f"p{100 * p:.4g}"}
-        for p, value in zip(steps.p, steps.value, strict=True)
-    ]
-    base = alt.Chart(inline(rows))
-    nines = alt.X(
+def nines_axis() -> alt.X:
+    """Percentiles by their number of nines, so that p99 and p99.9 are as far apart as p90 and p99."""
+    return alt.X(
         "nines:Q",
         title="percentile",
         scale=alt.Scale(nice=False),
@@ -113,6 +107,17 @@ def ladder_chart(name: str, values: Any, summary: Summary) -> Spec:
             labelExpr="format(100 * (1 - pow(10, -datum.value)), '.5~r')",
         ),
     )
+
+
+def ladder_chart(name: str, values: Any, summary: Summary) -> Spec:
+    """The quantiles of a metric as far as the sample reaches, with the intervals of the main ones."""
+    steps = ladder(values)
+    rows = [
+        {"nines": -math.log10(1.0 - p), "value": float(value), "share": f"p{100 * p:.4g}"}
+        for p, value in zip(steps.p, steps.value, strict=True)
+    ]
+    base = alt.Chart(inline(rows))
+    nines = nines_axis()
     value = alt.Y("value:Q", title=f"{label(name)}, {unit(name)}", scale=alt.Scale(zero=False))
     tooltip = [
         alt.Tooltip("share:N", title="percentile"),

@@ -7,7 +7,7 @@ from paceline import __version__
 from paceline.report.charts import beyond_words, histogram_chart, ladder_chart, samples_word
 from paceline.report.model import QUANTILES, Report
 from paceline.report.page import render_page
-from paceline.report.terminal import (
+from paceline.report.sentences import (
     client_words,
     goodput_words,
     outcome_words,
@@ -159,7 +159,7 @@ def definition(name: str) -> str:
     """What a metric is, as a sentence that stands alone."""
     if name == "itl_ms":
         return "Gap before each event that carries tokens, divided among its tokens"
-    text = METRICS[name].definition.replace("->", "to")
+    text = METRICS[name].definition.replace("->", "\N{RIGHTWARDS ARROW}")
     return text[:1].upper() + text[1:]
 
 

@@ -65,7 +65,7 @@ def interval(name: str, estimate: Estimate) -> str:
 def shortage(estimate: Estimate) -> str:
     """What would bound an estimate that is not bounded: `needs 368`."""
     if estimate.needs_n is None:
-        return "cannot be known, too many did not end,"
+        return "hidden by timeouts"
     return f"needs {estimate.needs_n:,}"
 
 

@@ -43,7 +43,7 @@
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     for (const element of figures) {
       const spec = specs[element.dataset.chart];
-      const width = Math.max(160, element.clientWidth - AXES_PX);
+      const width = Math.max(160, element.clientWidth - Number(element.dataset.axes || AXES_PX));
       await vegaEmbed(element, { ...resolved(spec, width), config: config() }, {
         mode: "vega-lite",
         renderer: "svg",

@@ -1,0 +1,132 @@
+"""A comparison as one HTML file."""
+
+import math
+from typing import Any
+
+import altair as alt
+
+from paceline import __version__
+from paceline.report.charts import ACCENT, FAILED, FAINT, SECOND, TEXT, WIDTH, Spec, inline, nines_axis, plain
+from paceline.report.comparison import ComparisonReport
+from paceline.report.comparison_text import legend, result_cells, side_words, verdict_words
+from paceline.report.html import definition, distribution_names, trust_context
+from paceline.report.page import render_page
+from paceline.report.sentences import outcome_words, short_label, speed_words
+from paceline.report.series import ladder
+from paceline.report.words import label, load_words, unit
+from paceline.stats.compare import Comparison
+
+_COLOURS = {"faster": SECOND, "slower": FAILED, "no difference": ACCENT, "not enough data": FAINT}
+_ROW_PX = 26
+
+
+def render_html(comparison: ComparisonReport) -> str:
+    """One self-contained file: trust of both sides, every ratio with its interval, and both distributions."""
+    a, b = comparison.a, comparison.b
+    names = [name for name in distribution_names(a) if name in b.metrics]
+    charts = {f"{name}_both": _both(comparison, name) for name in names}
+    drawn = [result for result in comparison.results if result.ratio.lo is not None]
+    if drawn:
+        charts["ratios"] = _ratios(drawn, comparison.smallest_difference)
+    context = {
+        "title": f"{side_words(a)} against {side_words(b)}",
+        "version": __version__,
+        "sides": [_side(letter, report) for letter, report in (("A", a), ("B", b))],
+        "notes": comparison.notes,
+        "legend": legend(comparison),
+        "has_ratios": bool(drawn),
+        "rows": [
+            {"cells": result_cells(result)[:-1], "verdict": verdict_words(result), "kind": _kind(result)}
+            for result in comparison.results
+        ],
+        "distributions": [
+            {"name": name, "label": short_label(name), "definition": definition(name)} for name in names
+        ],
+        "file_name": "comparison.json",
+    }
+    return render_page("comparison.html", context, charts, comparison.to_json())
+
+
+def _side(letter: str, report: Any) -> dict[str, Any]:
+    rows = [
+        ("run", f"{report.manifest.id}"),
+        ("load", load_words(report.manifest.load)),
+        ("requests", outcome_words(report)),
+        ("speed", speed_words(report)),
+    ]
+    return {"letter": letter, "name": side_words(report), "trust": trust_context(report.trust), "facts": rows}
+
+
+def _kind(result: Comparison) -> str:
+    return result.verdict.outcome.replace(" ", "-")
+
+
+def _ratios(results: list[Comparison], smallest: float) -> Spec:
+    """Each ratio as a point with its interval; the band is what counts as no difference."""
+    rows = [
+        {
+            "what": f"{short_label(result.metric)} {result.statistic}",
+            "ratio": result.ratio.value,
+            "lo": result.ratio.lo,
+            "hi": result.ratio.hi,
+            "verdict": verdict_words(result),
+            "kind": result.verdict.outcome,
+        }
+        for result in results
+        if math.isfinite(result.ratio.value)
+    ]
+    order = [row["what"] for row in rows]
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    y = alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=150, minExtent=120))
+    x = alt.X("ratio:Q", title="B / A", scale=alt.Scale(type="log", nice=False, padding=12))
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=kinds, range=[_COLOURS[str(kind)] for kind in kinds]),
+        legend=alt.Legend(orient="top", direction="horizontal"),
+    )
+    tooltip = [
+        alt.Tooltip("what:N", title="metric"),
+        alt.Tooltip("ratio:Q", title="B / A", format=".3f"),
+        alt.Tooltip("lo:Q", title="from", format=".3f"),
+        alt.Tooltip("hi:Q", title="to", format=".3f"),
+        alt.Tooltip("verdict:N"),
+    ]
+    band = (
+        alt.Chart(inline([{"lo": 1.0 - smallest, "hi": 1.0 + smallest}]))
+        .mark_rect(color=TEXT, opacity=0.07)
+        .encode(x="lo:Q", x2="hi:Q")
+    )
+    one = alt.Chart(inline([{"ratio": 1.0}])).mark_rule(color=TEXT, strokeDash=[3, 3]).encode(x="ratio:Q")
+    base = alt.Chart(inline(rows))
+    spans = base.mark_rule(strokeWidth=3).encode(y=y, x=alt.X("lo:Q", title="B / A"), x2="hi:Q", color=colour)
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(y=y, x=x, color=colour, tooltip=tooltip)
+    return plain((band + one + spans + dots).properties(width=WIDTH, height=_ROW_PX * len(rows)))
+
+
+def _both(comparison: ComparisonReport, name: str) -> Spec:
+    """The quantiles of both sides over each other."""
+    rows = []
+    for side, report in (("A", comparison.a), ("B", comparison.b)):
+        steps = ladder(report.evidence.samples[name].values)
+        rows += [
+            {"nines": -math.log10(1.0 - p), "value": float(value), "side": side, "share": f"p{100 * p:.4g}"}
+            for p, value in zip(steps.p, steps.value, strict=True)
+        ]
+    base = alt.Chart(inline(rows)).encode(
+        x=nines_axis(),
+        y=alt.Y("value:Q", title=f"{label(name)}, {unit(name)}", scale=alt.Scale(zero=False)),
+        color=alt.Color(
+            "side:N",
+            title=None,
+            scale=alt.Scale(domain=["A", "B"], range=[ACCENT, SECOND]),
+            legend=alt.Legend(orient="top", direction="horizontal"),
+        ),
+    )
+    tooltip = [
+        alt.Tooltip("side:N"),
+        alt.Tooltip("share:N", title="percentile"),
+        alt.Tooltip("value:Q", title=f"{label(name)}, {unit(name)}", format=",.4~r"),
+    ]
+    hover = base.mark_point(opacity=0, size=120, filled=True).encode(tooltip=tooltip)
+    return plain((base.mark_line(strokeWidth=2) + hover).properties(width=WIDTH, height=190))

@@ -1,0 +1,120 @@
+"""A comparison for the terminal and as Markdown."""
+
+import math
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from paceline.report.comparison import ComparisonReport
+from paceline.report.markdown import escape, table_lines
+from paceline.report.model import Report
+from paceline.report.sentences import outcome_words, short_label, speed_words
+from paceline.report.terminal import WIDTH, bullet, pairs, plain_text, trust_box
+from paceline.report.words import figure, load_words, unit
+from paceline.stats.compare import Comparison
+from paceline.units import format_percentage
+
+_COLOURS = {"faster": "green", "slower": "red", "no difference": "", "not enough data": "dim"}
+
+
+def print_comparison(comparison: ComparisonReport, console: Console) -> None:
+    """Print a comparison; without trailing blanks where no terminal is."""
+    if console.is_terminal:
+        console.print(render(comparison), highlight=False)
+    else:
+        console.file.write(render_text(comparison, min(console.width, WIDTH)))
+
+
+def render_text(comparison: ComparisonReport, width: int = WIDTH) -> str:
+    """A comparison as plain text."""
+    return plain_text(render(comparison), width)
+
+
+def render(comparison: ComparisonReport) -> RenderableType:
+    """A comparison as something that Rich prints."""
+    parts: list[RenderableType] = []
+    for letter, report in (("A", comparison.a), ("B", comparison.b)):
+        parts += [Text(f"{letter}  {side_words(report)}", style="bold"), trust_box(report.trust)]
+        parts += [pairs(_side_rows(report)), Text()]
+    parts += [_table(comparison), Text(legend(comparison), style="dim")]
+    parts += [bullet(note, "yellow") for note in comparison.notes]
+    return Group(*parts)
+
+
+def side_words(report: Report) -> str:
+    """Which run a side is."""
+    manifest = report.manifest
+    return f"{manifest.name or manifest.id}: {manifest.model} at {manifest.endpoint}"
+
+
+def _side_rows(report: Report) -> list[tuple[str, str]]:
+    return [
+        ("Load", load_words(report.manifest.load)),
+        ("Requests", outcome_words(report)),
+        ("Speed", speed_words(report)),
+    ]
+
+
+def legend(comparison: ComparisonReport) -> str:
+    """How the table is to be read."""
+    how = "pair by pair of blocks" if comparison.paired else "by blocks of time"
+    return (
+        f"B / A with its 95% interval, bootstrapped {how}; differences under "
+        f"{format_percentage(comparison.smallest_difference)} are of no interest."
+    )
+
+
+def _table(comparison: ComparisonReport) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("A", "B", "B / A", "interval"):
+        table.add_column(name, justify="right", no_wrap=True, header_style="dim")
+    table.add_column("B is", header_style="dim", overflow="fold")
+    for result in comparison.results:
+        cells = [Text(cell) for cell in result_cells(result)]
+        cells[-1].stylize(_COLOURS[result.verdict.outcome])
+        table.add_row(*cells)
+    return table
+
+
+def result_cells(result: Comparison) -> list[str]:
+    """One line of the table: metric, A, B, ratio, interval, verdict."""
+    name, ratio = result.metric, result.ratio
+    known = ratio.lo is not None and ratio.hi is not None
+    return [
+        f"{short_label(name)} {result.statistic}, {unit(name)}",
+        figure(name, result.a),
+        figure(name, result.b),
+        _ratio(ratio.value),
+        f"{_ratio(ratio.lo)} to {_ratio(ratio.hi)}" if known else "",
+        verdict_words(result),
+    ]
+
+
+def verdict_words(result: Comparison) -> str:
+    """The verdict as a table says it."""
+    verdict = result.verdict
+    if verdict.outcome == "no difference":
+        return f"no difference larger than {format_percentage(verdict.smallest_difference)}"
+    if verdict.outcome == "not enough data" and verdict.needs_n:
+        return f"not enough data (needs {verdict.needs_n:,} more)"
+    return verdict.outcome
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def render_markdown(comparison: ComparisonReport) -> str:
+    """A comparison as Markdown."""
+    lines = ["# Comparison", ""]
+    for letter, report in (("A", comparison.a), ("B", comparison.b)):
+        lines += [f"**{letter}**: {escape(side_words(report))}; {report.trust.verdict}", ""]
+        lines += [f"- {escape(str(reason))}" for reason in report.trust.reasons]
+        lines += [f"- {name}: {escape(text)}" for name, text in _side_rows(report)]
+        lines.append("")
+    head = ["metric", "A", "B", "B / A", "95 % interval", "B is"]
+    lines += table_lines(head, [result_cells(result) for result in comparison.results])
+    lines += ["", escape(legend(comparison)), *(f"- {escape(note)}" for note in comparison.notes)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,79 @@
+"""A report as Markdown, for an issue, a pull request or a wiki."""
+
+import re
+
+from paceline.report.model import QUANTILES, Report
+from paceline.report.sentences import (
+    client_words,
+    goodput_words,
+    outcome_words,
+    shortage_notes,
+    speed_words,
+    token_words,
+)
+from paceline.report.trust import Trust
+from paceline.report.words import bound, figure, interval, label, load_words, unit, workload_words
+
+
+def render_markdown(report: Report) -> str:
+    """The report, the trust verdict first."""
+    manifest = report.manifest
+    lines = [f"# {escape(manifest.model)} at {escape(manifest.endpoint)}", "", *trust_lines(report.trust), ""]
+    lines += _pairs(
+        ("Load", load_words(manifest.load)),
+        ("Workload", workload_words(manifest.workload)),
+        ("Requests", outcome_words(report)),
+        ("Speed", speed_words(report)),
+        ("Goodput", goodput_words(report)),
+        ("Tokens", token_words(report)),
+        ("Client", client_words(report.trust)),
+        ("Run", f"{manifest.id}, {manifest.started_at:%Y-%m-%d %H:%M:%S %Z}, Paceline {manifest.version}"),
+    )
+    if report.metrics:
+        lines += ["", *_metric_table(report)]
+        lines += [f"\n{escape(note)}" for note in shortage_notes(report, report.shown)]
+    return "\n".join(lines) + "\n"
+
+
+def trust_lines(trust: Trust) -> list[str]:
+    """The verdict, and one line a reason."""
+    return [f"**{trust.verdict}**", "", *(f"- {escape(str(reason))}" for reason in trust.reasons)]
+
+
+def table_lines(head: list[str], rows: list[list[str]]) -> list[str]:
+    """A table; all columns but the first are aligned right. Cells are escaped here."""
+    lines = [_row(head), _row(["---", *["---:"] * (len(head) - 1)], plain=True)]
+    return lines + [_row(row) for row in rows]
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_{}\[\]<|#~])", r"\\\1", " ".join(text.split()))
+
+
+def _metric_table(report: Report) -> list[str]:
+    head = ["metric", "n", "p50", "95 % interval", "p90", "p95", "p99", "max"]
+    rows = []
+    for name in report.shown:
+        metric = report.metrics[name]
+        mark = " (approximate)" if metric.approximate else ""
+        own = f", {unit(name)}" if unit(name) else ""
+        rows.append(
+            [
+                f"{label(name)}{own}{mark}",
+                f"{metric.summary.n:,}",
+                bound(name, metric.summary.p50),
+                interval(name, metric.summary.p50),
+                *(bound(name, metric.quantile(quantile)) for quantile in QUANTILES[1:]),
+                figure(name, metric.summary.max),
+            ]
+        )
+    return table_lines(head, rows)
+
+
+def _pairs(*rows: tuple[str, str]) -> list[str]:
+    return [f"- {name}: {escape(text)}" for name, text in rows if text]
+
+
+def _row(cells: list[str], *, plain: bool = False) -> str:
+    return f"| {' | '.join(cell if plain else escape(cell) for cell in cells)} |"
