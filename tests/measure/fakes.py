@@ -24,7 +24,8 @@ def progress(state: str = "running", **fields: Any) -> dict[str, Any]:
         "state": state, "error": None, "origin_ns": 5_000, "origin_unix_ns": 6_000, "elapsed_ns": 0,
         "in_flight": 0, "planned": 0, "started": 0, "finished": 0, "queued_bodies": 0, "starved": 0,
         "dropped": 0, "token_events": 0, "reads": 0, "bytes_received": 0, "outcomes": {}, "cpu_ns": 0,
-        "runqueue_wait_ns": 0, "threads": 1, "schedule_lag_ns": lag, "read_lag_ns": lag, "kernel_stamps": True,
+        "runqueue_wait_ns": 0, "threads": 1, "schedule_lag_ns": lag, "read_lag_ns": lag,
+        "kernel_stamps": True,
     }  # fmt: skip
     unknown = fields.keys() - document.keys()
     assert not unknown, unknown
