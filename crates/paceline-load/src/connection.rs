@@ -61,6 +61,8 @@ pub(crate) struct Connection {
     connect_ns: Option<i64>,
     tls_ns: Option<i64>,
     used: bool,
+    /// The peer has closed its side. No further edge will tell, so it has to be remembered.
+    closed: bool,
 }
 
 impl Connection {
@@ -68,11 +70,16 @@ impl Connection {
         let begun_ns = now_ns();
         let stream = Stream::connect(address, kernel_stamps)?;
         let phase = Phase::Connecting { begun_ns };
-        Ok(Self { stream, phase, exchange: None, connect_ns: None, tls_ns: None, used: false })
+        Ok(Self { stream, phase, exchange: None, connect_ns: None, tls_ns: None, used: false, closed: false })
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
+    }
+
+    /// It may carry another request after the one that has just ended.
+    pub(crate) fn is_reusable(&self) -> bool {
+        !self.closed && !self.stream.has_pending()
     }
 
     /// Sends the request of its exchange. `request` is head and body in one.
@@ -165,6 +172,7 @@ impl Connection {
             Ok(end) => end,
             Err(error) => return self.failed(error),
         };
+        self.closed |= end == ReadEnd::Eof;
         if let Phase::Handshaking { connected_ns } = self.phase {
             if end == ReadEnd::Eof {
                 return Step::Failed(io::Error::new(

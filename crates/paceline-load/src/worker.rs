@@ -336,7 +336,7 @@ impl Worker {
     fn done(&mut self, index: usize) {
         let Some(connection) = self.places[index].connection.as_mut() else { return };
         let Some(exchange) = connection.exchange.take() else { return };
-        if exchange.keeps_connection() && !self.spec.new_connections && !connection.stream.has_pending() {
+        if exchange.keeps_connection() && !self.spec.new_connections && connection.is_reusable() {
             // The deadline that is still queued for this place must not hit its next exchange.
             self.idle.push(index);
         } else {
