@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from paceline import __version__
-from paceline.report.charts import ACCENT, FAILED, FAINT, SECOND, TEXT, WIDTH, Spec, inline, nines_axis, plain
+from paceline.report.charts import ACCENT, FAILED, QUIET, SECOND, TEXT, WIDTH, Spec, inline, nines_axis, plain
 from paceline.report.comparison import ComparisonReport
 from paceline.report.comparison_text import legend, result_cells, side_words, verdict_words
 from paceline.report.html import definition, distribution_names, trust_context
@@ -16,7 +16,7 @@ from paceline.report.series import ladder
 from paceline.report.words import label, load_words, unit
 from paceline.stats.compare import Comparison
 
-_COLOURS = {"faster": SECOND, "slower": FAILED, "no difference": ACCENT, "not enough data": FAINT}
+_COLOURS = {"faster": SECOND, "slower": FAILED, "no difference": ACCENT, "not enough data": QUIET}
 _ROW_PX = 26
 
 
@@ -75,7 +75,7 @@ def _ratios(results: list[Comparison], smallest: float) -> Spec:
         for result in results
         if math.isfinite(result.ratio.value)
     ]
-    order = [row["what"] for row in rows]
+    order = [str(row["what"]) for row in rows]
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     y = alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=150, minExtent=120))
     x = alt.X("ratio:Q", title="B / A", scale=alt.Scale(type="log", nice=False, padding=12))

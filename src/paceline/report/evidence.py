@@ -23,7 +23,8 @@ READING_TOK_S = 5.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """`rows`: r rows, warm-up included, in order of `request_index`. `samples`, `summaries`: by metric.
+    """`rows`: r rows, warm-up included, in order of `request_index`. `plan`: what was asked of them, and perhaps
+    of more. `samples`, `summaries`: by metric.
 
     `by_outcome`: the measured rows, counted. `goodput`: None without stated limits.
     """
@@ -31,6 +32,7 @@ class Evidence:
     manifest: RunManifest
     state: str
     rows: pa.Table
+    plan: pa.Table
     origins: Mapping[int, int]
     counts: TokenCounts
     samples: dict[str, MetricSamples]
@@ -70,6 +72,7 @@ def gather(
         manifest=manifest,
         state=run.state,
         rows=rows,
+        plan=run.plan(),
         origins=origins,
         counts=counts,
         samples=samples,

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from paceline.report.evidence import Evidence
 from paceline.report.limits import LATE_MS
@@ -121,6 +123,23 @@ def stamped_share(frame: Frame) -> float | None:
     return float(frame.flags("kernel_stamped")[frame.ok].mean()) if frame.ok.any() else None
 
 
+def over_limit_share(frame: Frame, plan: pa.Table) -> float | None:
+    """Share of the measured `ok` requests whose usage counts more tokens than were asked for at most.
+
+    One more is let pass: some servers count the end of the answer.
+    """
+    asked: Any = plan["output_tokens_asked"]
+    limits = np.asarray(pc.fill_null(asked, MISSING))
+    place = np.searchsorted(np.asarray(plan["request_index"]), frame.ints("request_index").astype(np.uint64))
+    known = frame.ok & (place < len(limits)) & (frame.ints("completion_tokens") != MISSING)
+    if not known.any():
+        return None
+    allowed = limits[place[known]]
+    stated = allowed != MISSING
+    over = frame.ints("completion_tokens")[known] > allowed + 1
+    return float((over & stated).sum() / stated.sum()) if stated.any() else None
+
+
 def trust_facts(evidence: Evidence) -> TrustFacts:
     """Everything that `trust.assess` asks for."""
     manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
@@ -159,6 +178,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         itl_error_us=_error(calibration.get("itl_error_us")),
         token_mismatch_share=tokens.mismatch_share,
         tokens_approximate=tokens.approximate,
+        over_limit_share=over_limit_share(frame, evidence.plan),
         cached_share=tokens.cached / tokens.prompt if tokens.cached and tokens.prompt else None,
         prompts_unique=bool(manifest.workload.get("unique_prefix"))
         and not manifest.workload.get("shared_prefix_tokens"),

@@ -96,9 +96,10 @@ _ALL = (
     ),
     Limit(
         "runqueue_share",
-        0.10,
+        0.08,
         0.40,
-        "time in which the load threads wanted a core and had none: nothing is sent or read in it",
+        "time in which the load threads wanted a core and had none: nothing is sent or read in it; it counts "
+        "where they waited longer than they ran, or for more than a quarter of the time",
     ),
     Limit(
         "instrument_error_share",
@@ -111,6 +112,12 @@ _ALL = (
         0.02,
         None,
         "token counts that disagree put the same doubt on every rate and time per token",
+    ),
+    Limit(
+        "over_limit_share",
+        0.01,
+        None,
+        "an answer cannot have more tokens than the request allowed, so the server's usage counts wrongly",
     ),
     Limit(
         "cached_share",
@@ -128,6 +135,9 @@ LATE_MS = 10.0
 
 SMALLEST_LAG_MS = 1.0
 """A lag below this is never held against a run: it is the grain of the operating system's scheduler."""
+
+BUSY_WAIT_SHARE = 0.25
+"""Busy threads wait now and then as all do; from this share on they too were starved."""
 
 FEWEST_FOR_MEDIAN = 6
 """Fewest `ok` requests whose largest and smallest bound the median at 95 %."""

@@ -1,9 +1,9 @@
 """What a report says in words, the same in every format."""
 
 from paceline.report.evidence import READING_TOK_S
-from paceline.report.model import QUANTILES, MetricReport, Report, token_source
+from paceline.report.model import QUANTILES, MetricReport, Report
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, interval, label, share, shortage, unit
+from paceline.report.words import bound, figure, interval, label, share, unit
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage, format_rate
 
 
@@ -19,18 +19,18 @@ def short_label(name: str) -> str:
 
 
 def shortage_notes(report: Report, names: list[str]) -> list[str]:
-    """What it takes to bound the quantiles that are not bounded; nothing when all are."""
+    """How many samples it takes to bound the quantiles that are not bounded; nothing when all are."""
     parts = []
     for quantile in QUANTILES:
-        by_reason: dict[str, list[str]] = {}
-        for name in names:
-            estimate = report.metrics[name].quantile(quantile)
-            if not estimate.enough:
-                by_reason.setdefault(shortage(estimate), []).append(short_label(name))
-        if by_reason:
-            needs = ", ".join(f"{why} ({', '.join(who)})" for why, who in by_reason.items())
-            parts.append(f"{quantile} {needs}")
-    return [f">= n too small: {'; '.join(parts)}"] if parts else []
+        open_ones = [report.metrics[name].quantile(quantile) for name in names]
+        open_ones = [estimate for estimate in open_ones if not estimate.enough]
+        needs = sorted(estimate.needs_n for estimate in open_ones if estimate.needs_n is not None)
+        if needs:
+            upto = f" to {needs[-1]:,}" if needs[-1] > needs[0] else ""
+            parts.append(f"{quantile} needs {needs[0]:,}{upto}")
+        elif open_ones:
+            parts.append(f"{quantile} is hidden by timeouts")
+    return [f">= n too small: {', '.join(parts)}"] if parts else []
 
 
 def speed_words(report: Report) -> str:
@@ -67,7 +67,9 @@ def goodput_words(report: Report) -> str:
 def token_words(report: Report) -> str:
     """Tokens by source, and how far the sources disagree."""
     tokens = report.evidence.tokens
-    parts = [f"{tokens.counted + tokens.hidden:,} generated ({token_source(report.evidence)})"]
+    parts = [
+        f"{tokens.counted + tokens.hidden:,} generated ({tokens.source}{', approximate' if tokens.approximate else ''})"
+    ]
     if tokens.completion is not None and tokens.mismatched_requests:
         parts.append(f"{tokens.completion:,} by the server's usage")
     if tokens.reasoning:

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from paceline.report.charts import ACCENT, FAILED, FAINT, SECOND, TEXT, WIDTH, Spec, inline, plain
+from paceline.report.charts import ACCENT, FAILED, QUIET, SECOND, TEXT, WIDTH, Spec, inline, plain
 from paceline.report.evidence import Evidence
 from paceline.report.series import Points, TimeLine, points, timeline
 
@@ -147,7 +147,7 @@ def _waits(waits: Points, line: TimeLine, x: alt.X, counted: str) -> alt.LayerCh
 
 
 def _outcome_colour(outcome: str) -> str:
-    return ACCENT if outcome == "ok" else FAILED if outcome != "cancelled" else FAINT
+    return ACCENT if outcome == "ok" else FAILED if outcome != "cancelled" else QUIET
 
 
 def points_words(evidence: Evidence) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from paceline.report.limits import FEWEST_FOR_MEDIAN, LATE_MS, LIMITS, SMALLEST_LAG_MS
+from paceline.report.limits import BUSY_WAIT_SHARE, FEWEST_FOR_MEDIAN, LATE_MS, LIMITS, SMALLEST_LAG_MS
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
 
 VerdictName = Literal["trusted", "suspect", "invalid"]
@@ -73,6 +73,7 @@ class TrustFacts:
     itl_error_us: Pair | None = None
     token_mismatch_share: float | None = None
     tokens_approximate: bool = False
+    over_limit_share: float | None = None
     cached_share: float | None = None
     prompts_unique: bool = False
     p99_needs_n: int | None = None
@@ -254,9 +255,10 @@ def _lag_words(facts: TrustFacts, quantile: str, lag_ms: float) -> Callable[[str
 
 
 def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
+    waited = facts.runqueue_share or 0.0
     yield from _over(
         "runqueue_share",
-        facts.runqueue_share,
+        waited if waited > min(facts.cpu_fraction or 0.0, BUSY_WAIT_SHARE) else None,
         lambda value, limit: (
             f"CPU starvation: the load threads waited {value} of the time for a core (limit {limit}); "
             "give the client free cores, or run it on another machine"
@@ -344,6 +346,14 @@ def _tokens(facts: TrustFacts) -> Iterator[Reason]:
         lambda value, limit: (
             f"token counts disagree by {value} between the stream and the server's usage (limit {limit}): "
             "rates and times per token carry that doubt"
+        ),
+    )
+    yield from _over(
+        "over_limit_share",
+        facts.over_limit_share,
+        lambda value, limit: (
+            f"{value} of answers have more tokens by the server's usage than were allowed (limit {limit}): its "
+            "counts are wrong; give a tokenizer"
         ),
     )
     if facts.tokens_approximate:

@@ -62,13 +62,6 @@ def interval(name: str, estimate: Estimate) -> str:
     return f"{figure(name, estimate.lo)} to {figure(name, estimate.hi)}"
 
 
-def shortage(estimate: Estimate) -> str:
-    """What would bound an estimate that is not bounded: `needs 368`."""
-    if estimate.needs_n is None:
-        return "hidden by timeouts"
-    return f"needs {estimate.needs_n:,}"
-
-
 def load_words(load: dict[str, Any]) -> str:
     """The load of a run in one line: how requests arrive, for how long, within which limits."""
     arrival = load.get("arrival") or {}
