@@ -5,6 +5,7 @@ own figure for that process. The floor is the same process that has imported eve
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -12,27 +13,33 @@ import tempfile
 
 from benches import common
 
+TOKENS = 500
 
-def child(address: str, events: int, home: str) -> None:
-    """One measured run of so many events; prints its peak memory in MB."""
-    from benches.memory_run import measured_run
 
-    measured_run(address, events, home)
+def child(address: str, events: int) -> None:
+    """`paceline measure` over so many events; prints the peak memory of its process in MB."""
+    from paceline.cli.main import run
+
+    arguments = ["measure", f"http://{address}", "--concurrency", "64", "--requests", str(events // TOKENS)]
+    code = run([*arguments, "--output-tokens", str(TOKENS), "--prompt-tokens", "32", "--no-check"])
+    if code != 0:
+        sys.exit(f"the run ended with {code}")
     print(json.dumps({"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
 def main() -> None:
     rows = []
     floor = 0.0
-    with common.reference_engine(ttft_us=1_000, itl_us=2_000, output_tokens=500) as engine:
+    with common.reference_engine(ttft_us=1_000, itl_us=2_000, output_tokens=TOKENS) as engine:
         for events in (500, 250_000, 1_000_000, 2_000_000):
             with tempfile.TemporaryDirectory(prefix="paceline-bench-") as home:
                 out = subprocess.run(
-                    [sys.executable, "-m", "benches.memory", "child", engine.address, str(events), home],
+                    [sys.executable, "-m", "benches.memory", "child", engine.address, str(events)],
                     check=True,
                     capture_output=True,
                     text=True,
                     cwd=common.ROOT,
+                    env={**os.environ, "PACELINE_HOME": home},
                 )
             peak_mb = json.loads(out.stdout.splitlines()[-1])["peak_mb"]
             floor = floor or peak_mb
@@ -43,6 +50,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["child"]:
-        child(sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        child(sys.argv[2], int(sys.argv[3]))
     else:
         main()
