@@ -46,8 +46,8 @@ def test_what_fails_is_named_and_the_run_is_invalid(cli: Cli, sims: Sims, fault:
 @pytest.mark.parametrize(
     "fault",
     [
-        "no_end_marker", "crlf", "no_space", "comments", "multi_line", "split_utf8", "huge_event:bytes=300000",
-        "slow_headers:us=20000", "coalesce:events=4", "byte_at_a_time",
+        "no_end_marker", "crlf", "no_space", "comments", "multi_line", "split_utf8",
+        "huge_event:bytes=300000", "slow_headers:us=20000", "coalesce:events=4", "byte_at_a_time",
     ],
 )  # fmt: skip
 def test_what_is_only_odd_is_read(cli: Cli, sims: Sims, fault: str) -> None:

@@ -13,7 +13,7 @@ from paceline.measure.interleave import interleave, pairs_for
 from paceline.measure.job import Credentials, Job, Prepared, job_of
 from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import LoadOptions, LoadTarget, plan_load
-from paceline.store.runs import list_runs, open_run
+from paceline.store.runs import open_run
 from paceline.workloads.requests import RequestSource
 from paceline.workloads.spec import WorkloadSpec
 from tests.measure.fakes import FakeLoad
@@ -87,7 +87,7 @@ def interrupted_run() -> str:
     """A run that was cut off after 15 of its 40 requests, by a load generator that broke."""
     with pytest.raises(Exception, match="descriptors"):
         driver.measure(prepared(lambda spec: FakeLoad(spec, fail_at=4)))
-    run_id = list_runs()[0].id
+    run_id = open_run("latest").id
     assert open_run(run_id).state == "failed"
     assert indices(run_id) == list(range(15))
     return run_id

@@ -11,6 +11,7 @@ import typer
 
 from paceline import __version__
 from paceline.cli.commands import calibrate, compare, demo, measure, runs, sim
+from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
 app = typer.Typer(
@@ -30,12 +31,15 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    _version: Annotated[
         bool,
         typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True),
     ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings file in place of the user's own paceline.toml.")
+    ] = None,
 ) -> None:
-    pass
+    name_settings(config)
 
 
 app.command("measure")(measure.measure)

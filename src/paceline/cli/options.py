@@ -15,6 +15,7 @@ from paceline.errors import ConfigError
 if TYPE_CHECKING:
     from paceline.measure.job import Credentials
     from paceline.measure.load_spec import LoadPlan
+    from paceline.settings import MeasureSettings
     from paceline.workloads.spec import WorkloadSpec
 
 LOAD = "Load"
@@ -92,8 +93,8 @@ class LoadFlags:
         bool, typer.Option("--no-text", help="Do not keep the generated text.", rich_help_panel=LOAD)
     ] = False
 
-    def plan(self) -> "LoadPlan":
-        """What they mean. Raises ConfigError."""
+    def plan(self, own: "MeasureSettings") -> "LoadPlan":
+        """What they mean, over the user's own settings. Raises ConfigError."""
         from paceline.measure.load_spec import LoadOptions, plan_load
 
         return plan_load(
@@ -106,9 +107,9 @@ class LoadFlags:
                 requests=self.requests,
                 duration=self.duration,
                 warmup=self.warmup,
-                timeout=self.timeout,
+                timeout=self.timeout or own.timeout,
                 seed=self.seed,
-                threads=self.threads,
+                threads=self.threads if self.threads is not None else own.threads,
                 new_connections=self.new_connections,
                 keep_text=not self.no_text,
             )
@@ -149,6 +150,13 @@ class RequestFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = True
+    salt: Annotated[
+        int | None,
+        typer.Option(
+            help="Repeats the beginnings of an earlier run's prompts (its prefix_salt); else they are new.",
+            rich_help_panel=REQUESTS,
+        ),
+    ] = None
     tokenizer: Annotated[
         str | None,
         typer.Option(
@@ -177,14 +185,14 @@ class RequestFlags:
         ),
     ] = True
 
-    def workload(self, seed: int) -> "WorkloadSpec":
-        """What they mean. Raises ConfigError."""
+    def workload(self, seed: int, own: "MeasureSettings") -> "WorkloadSpec":
+        """What they mean, over the user's own settings. Raises ConfigError."""
         from paceline.workloads.spec import WorkloadSpec
 
         output: str | None = self.output_tokens
         if output is None and self.max_tokens is None:
             output = "128"
-        return WorkloadSpec.parse(
+        spec = WorkloadSpec.parse(
             {
                 "prompt_tokens": self.prompt_tokens,
                 "output_tokens": output,
@@ -192,15 +200,18 @@ class RequestFlags:
                 "shared_prefix_tokens": self.shared_prefix,
                 "unique_prefix": self.unique_prefix,
                 "system": self.system,
-                "tokenizer": self.tokenizer,
+                "tokenizer": self.tokenizer or own.tokenizer,
                 "seed": seed,
                 "temperature": self.temperature,
                 "streaming": self.stream,
                 "stream_usage": self.usage,
                 "extra": _extra(self.extra_body),
+                "prefix_salt": self.salt or 0,
             },
             "requests",
         )
+        # A server remembers earlier runs of a seed, and would answer the same prompts from its cache.
+        return spec.fresh() if self.salt is None else spec
 
 
 @dataclass(frozen=True)
@@ -236,12 +247,15 @@ class EndpointFlags:
         ),
     ] = True
 
-    def credentials(self) -> "Credentials":
-        """How secrets are to be had."""
+    def credentials(self, own: "MeasureSettings") -> "Credentials":
+        """How secrets are to be had; headers come on top of the user's own, and go before them."""
         from paceline.measure.job import Credentials
 
+        given = tuple(self.header or ())
         return Credentials(
-            headers=tuple(self.header or ()), api_key_env=self.api_key_env, ca_file=self.ca_file
+            headers=(*given, *_others(own.headers(), given)),
+            api_key_env=self.api_key_env or own.api_key_env,
+            ca_file=self.ca_file or own.ca_file,
         )
 
     def wire_protocol(self) -> Any:
@@ -287,10 +301,17 @@ def wire_protocol(name: str | None) -> Any:
     return PROTOCOLS[name]
 
 
-def parse_slo(text: str | None) -> dict[str, float] | None:
-    """`ttft_ms=500,itl_ms=50` -> limits. Raises ConfigError."""
-    if text is None:
+def _others(headers: tuple[str, ...], given: tuple[str, ...]) -> list[str]:
+    """The headers whose names are not among those given."""
+    names = {header.partition(":")[0].strip().lower() for header in given}
+    return [header for header in headers if header.partition(":")[0].strip().lower() not in names]
+
+
+def parse_slo(text: str | None, own: "MeasureSettings") -> dict[str, float] | None:
+    """`ttft_ms=500,itl_ms=50` -> limits; without a text the user's own. Raises ConfigError."""
+    if text is None and not own.slo:
         return None
+    text = text if text is not None else ",".join(f"{name}={limit}" for name, limit in own.slo.items())
     from paceline.stats.goodput import Slo
 
     return Slo.parse(text).limits

@@ -263,8 +263,8 @@ def stale_reasons(document: dict[str, Any]) -> list[str]:
 def current_error(streams: int | None, at: Path | None = None) -> dict[str, Any] | None:
     """What a run of so many streams keeps of the calibration: None without one, or when it is stale.
 
-    `instrument_error_us`: p50 and p99 of the size of the TTFT's error in the cell at 100 tok/s that has at least
-    as many streams, or else the largest; a run without a limit on its streams takes the largest.
+    `instrument_error_us`: p50 and p99 of the size of the TTFT's error in the cell at 100 tok/s that has at
+    least as many streams, or else the largest; a run without a limit on its streams takes the largest.
     """
     document = load_calibration(at)
     if document is None or stale_reasons(document):

@@ -29,7 +29,8 @@ def local_event_tokens(rows: pa.Table, tokenizer: str | None) -> Ints | None:
     """Tokens that each event of the rows completes, int64[e] in the order of the rows and their events.
 
     Whole answers are tokenised, and a token belongs to the event that brought its last byte; -1 where the
-    text was not kept. None when `tokenizer` is None or only estimates. Raises ConfigError for one that is missing.
+    text was not kept. None when `tokenizer` is None or only estimates. Raises ConfigError for one that is
+    missing.
     """
     counter = load_tokenizer(tokenizer)
     finder: Offsets

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from paceline.cli.defaults import settings
 from paceline.cli.output import check_outputs, talk, write_output
 from paceline.units import format_duration_ns, format_number
 
@@ -27,6 +28,7 @@ def calibrate(
     from paceline.measure.calibrate import calibrate as run_calibration
     from paceline.measure.calibrate import save_calibration
 
+    settings()
     check_outputs({"--json": json_path})
     talk("the load generator against the reference engine, errors as p50 / p99 of their size")
     talk(HEADER)

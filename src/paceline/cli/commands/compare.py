@@ -1,6 +1,173 @@
-"""`paceline compare`."""
+"""`paceline compare`: is B faster than A?"""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from paceline.cli.option_groups import with_groups
+from paceline.cli.options import RESULT, EndpointFlags, LoadFlags, RequestFlags, parse_slo
+from paceline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from paceline.measure.job import Job
+
+SECOND = "Endpoint B, where it differs from A"
 
 
-def compare() -> int:
-    """Not yet."""
-    return 0
+@dataclass(frozen=True)
+class SecondFlags:
+    """What differs in the second endpoint."""
+
+    model_b: Annotated[str | None, typer.Option(help="Model of B.", rich_help_panel=SECOND)] = None
+    protocol_b: Annotated[str | None, typer.Option(help="Protocol of B.", rich_help_panel=SECOND)] = None
+    header_b: Annotated[
+        list[str] | None, typer.Option(help="A header for B; may be repeated.", rich_help_panel=SECOND)
+    ] = None
+    api_key_env_b: Annotated[
+        str | None, typer.Option(help="Environment variable with B's key.", rich_help_panel=SECOND)
+    ] = None
+    ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
+
+
+@dataclass(frozen=True)
+class ComparisonFlags:
+    """What is concluded, and where it goes."""
+
+    fail_if_slower: Annotated[
+        str | None,
+        typer.Option(
+            help="Exit with 1 when a headline metric of B is worse by more than this, as in 5%.",
+            rich_help_panel=RESULT,
+        ),
+    ] = None
+    smallest_difference: Annotated[
+        str,
+        typer.Option(help="A difference below this is of no interest.", rich_help_panel=RESULT),
+    ] = "5%"
+    json_path: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write paceline.comparison/1 here; - is stdout.", rich_help_panel=RESULT),
+    ] = None
+    html_path: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a self-contained HTML report here.", rich_help_panel=RESULT),
+    ] = None
+    markdown_path: Annotated[
+        Path | None, typer.Option("--markdown", help="Write a Markdown report here.", rich_help_panel=RESULT)
+    ] = None
+
+    def paths(self) -> dict[str, Path | None]:
+        """By option."""
+        return {"--json": self.json_path, "--html": self.html_path, "--markdown": self.markdown_path}
+
+
+@with_groups
+def compare(  # noqa: PLR0917
+    a: Annotated[str, typer.Argument(help="A stored run, or the base URL of an endpoint.")],
+    b: Annotated[str, typer.Argument(help="Another of the same kind.")],
+    load: LoadFlags,
+    requests: RequestFlags,
+    endpoint: EndpointFlags,
+    second: SecondFlags,
+    result: ComparisonFlags,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Model of both endpoints.")] = None,
+    slo: Annotated[
+        str | None,
+        typer.Option(help="Objectives, as in ttft_ms=500,itl_ms=50.", rich_help_panel=RESULT),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Names the runs NAME-a and NAME-b.", rich_help_panel=RESULT)
+    ] = None,
+    pairs: Annotated[
+        int | None, typer.Option(help="Pairs of blocks (default 5 to 20, by the load).", min=2)
+    ] = None,
+) -> int:
+    """Compare two stored runs, or two endpoints measured in turn.
+
+    Endpoints are measured in random short blocks, so that whatever drifts
+    falls on both alike. Each metric gets a ratio with its interval, and a
+    verdict. Exit code: 0 done; 1 a run failed or is invalid, or B is slower
+    than --fail-if-slower allows; 2 wrong usage.
+    """
+    from paceline.cli.comparing import conclude_comparison, measure_both, stored_pair
+    from paceline.cli.defaults import settings
+    from paceline.cli.output import check_outputs
+    from paceline.measure.job import Job, prepare
+    from paceline.store.manifest import check_name
+    from paceline.units import parse_percentage
+
+    own = settings().measure
+    threshold = None
+    if result.fail_if_slower is not None:
+        threshold = parse_percentage(result.fail_if_slower, "--fail-if-slower")
+    smallest = parse_percentage(result.smallest_difference, "--smallest-difference")
+    check_outputs(result.paths())
+    if not _endpoints(a, b):
+        _refuse_load(load, requests, endpoint, second, (model, slo, name, pairs))
+        pair = stored_pair(a, b)
+        return conclude_comparison(pair, result.paths(), smallest, threshold)
+
+    first_job = Job(
+        url=a,
+        workload=requests.workload(load.seed, own),
+        load=load.plan(own),
+        model=model,
+        protocol=endpoint.wire_protocol(),
+        credentials=endpoint.credentials(own),
+        slo=parse_slo(slo, own),
+        name=None if name is None else check_name(f"{name}-a"),
+        checked=endpoint.check,
+    )
+    pair = measure_both(prepare(first_job), prepare(_second(first_job, b, second, name)), pairs=pairs)
+    return conclude_comparison(pair, result.paths(), smallest, threshold)
+
+
+def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Job":
+    """B is asked as A is, as far as nothing else is said."""
+    from paceline.cli.options import wire_protocol
+    from paceline.measure.job import Credentials
+
+    known = first.credentials
+    return replace(
+        first,
+        url=url,
+        model=flags.model_b or first.model,
+        protocol=wire_protocol(flags.protocol_b) or first.protocol,
+        # The two may be one server, whose cache must not know B's prompts from A.
+        workload=first.workload.fresh() if first.workload.prefix_salt else first.workload,
+        credentials=Credentials(
+            headers=known.headers if flags.header_b is None else tuple(flags.header_b),
+            api_key_env=flags.api_key_env_b or known.api_key_env,
+            ca_file=flags.ca_file_b or known.ca_file,
+        ),
+        name=None if name is None else f"{name}-b",
+    )
+
+
+def _endpoints(a: str, b: str) -> bool:
+    kinds = [bool(re.search(r"://|^[^/\s]+:\d+(/|$)", text)) for text in (a, b)]
+    if kinds[0] != kinds[1]:
+        url, run = (a, b) if kinds[0] else (b, a)
+        raise ConfigError(
+            f"{url} is an endpoint and {run} is a stored run: only two of one kind can be compared",
+            "measure the endpoint first, and compare the two runs",
+        )
+    return kinds[0]
+
+
+def _refuse_load(
+    load: LoadFlags,
+    requests: RequestFlags,
+    endpoint: EndpointFlags,
+    second: SecondFlags,
+    others: tuple[object, ...],
+) -> None:
+    given = (load, requests, endpoint, second, others)
+    if given != (LoadFlags(), RequestFlags(), EndpointFlags(), SecondFlags(), (None,) * len(others)):
+        raise ConfigError(
+            "stored runs are compared as they are: options of load, requests and endpoints have no meaning",
+            "leave them out, or give two URLs to measure",
+        )

@@ -23,12 +23,21 @@ def demo(
     Takes under a minute, needs no network, and leaves no process behind.
     """
     from paceline.cli.commands.calibrate import HEADER, cell_line
-    from paceline.cli.comparing import emit_comparison, measure_both
+    from paceline.cli.comparing import (
+        comparison_of,
+        failed,
+        measure_both,
+        print_comparison,
+        write_comparison,
+    )
+    from paceline.cli.defaults import settings
     from paceline.cli.output import check_outputs, talk
+    from paceline.cli.render import print_report
     from paceline.measure.calibrate import calibrate, load_calibration, save_calibration, stale_reasons
     from paceline.measure.job import prepare
     from paceline.measure.sim import SimProcess
 
+    settings()
     check_outputs({"--html": html})
     known = load_calibration()
     if known is None or stale_reasons(known):
@@ -42,8 +51,14 @@ def demo(
         talk(f"then two offers of the model {MODEL}: A, a standard tier, and B, a fast tier, in turn")
         sides = [prepare(_job(engine.url, name)) for engine, name in ((standard, "standard"), (fast, "fast"))]
         pair = measure_both(sides[0], sides[1])
-    emit_comparison(pair, html_path=html, reports=True)
-    return pair.exit_code
+    comparison = comparison_of(pair, smallest_difference=0.05)
+    for title, report in (("A, the standard tier", comparison.a), ("B, the fast tier", comparison.b)):
+        typer.echo(f"\n== {title}\n")
+        print_report(report)
+    typer.echo("\n== B against A\n")
+    print_comparison(comparison)
+    write_comparison(comparison, {"--html": html})
+    return 1 if failed(pair, comparison) else 0
 
 
 def _job(url: str, tier: str) -> "Job":

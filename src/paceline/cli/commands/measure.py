@@ -40,6 +40,7 @@ def measure(  # noqa: PLR0917
     cut off. Exit code: 0 done and not invalid, 1 failed or invalid, 2 wrong
     usage.
     """
+    from paceline.cli.defaults import settings
     from paceline.cli.live import make_view
     from paceline.cli.output import check_outputs
     from paceline.cli.render import conclude, say_head
@@ -47,15 +48,15 @@ def measure(  # noqa: PLR0917
     from paceline.measure.job import Job, prepare
     from paceline.store.manifest import check_name
 
-    plan = load.plan()
+    own = settings().measure
     job = Job(
         url=url,
-        workload=requests.workload(load.seed),
-        load=plan,
+        workload=requests.workload(load.seed, own),
+        load=load.plan(own),
         model=model,
         protocol=endpoint.wire_protocol(),
-        credentials=endpoint.credentials(),
-        slo=parse_slo(slo),
+        credentials=endpoint.credentials(own),
+        slo=parse_slo(slo, own),
         name=None if name is None else check_name(name),
         checked=endpoint.check,
     )

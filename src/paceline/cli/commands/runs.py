@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli.defaults import settings
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import ReportFlags
 from paceline.errors import ConfigError
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from paceline.store.runs import RunEntry
 
 app = typer.Typer(help="List, show, export, delete and resume stored runs.", no_args_is_help=True)
+
+
+@app.callback()
+def _home() -> None:
+    settings()
+
 
 Ref = Annotated[str, typer.Argument(help="A run's id, the beginning of one, a name, or latest.")]
 

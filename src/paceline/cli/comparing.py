@@ -1,0 +1,132 @@
+"""From two runs, stored before or measured in turn now, to a comparison and an exit code."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paceline.cli.output import STDOUT, talk, write_output
+
+if TYPE_CHECKING:
+    from paceline.measure.driver import RunResult
+    from paceline.measure.job import Prepared
+    from paceline.report.comparison import ComparisonReport
+    from paceline.store.runs import StoredRun
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs to compare; `measured` says how they ended where they were measured just now."""
+
+    a: "StoredRun"
+    b: "StoredRun"
+    measured: "tuple[RunResult, ...]" = ()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether measuring was broken off."""
+        return any(result.state == "interrupted" for result in self.measured)
+
+
+def stored_pair(a: str, b: str) -> Pair:
+    """Two stored runs. Raises StoreError."""
+    from paceline.store.runs import open_run
+
+    return Pair(open_run(a), open_run(b))
+
+
+def measure_both(a: "Prepared", b: "Prepared", pairs: int | None = None) -> Pair:
+    """Measure two endpoints in turn, with a view."""
+    from paceline.cli.live import make_view
+    from paceline.measure.interleave import interleave, pairs_for
+    from paceline.store.runs import open_run
+
+    count = pairs or pairs_for(a.job.load)
+    for letter, side in (("A", a), ("B", b)):
+        talk(f"{letter}: {side.target.display}, model {side.target.model}")
+        for note in side.notes:
+            talk(f"  {note}")
+    for line in a.job.load.describe():
+        talk(f"  each: {line}")
+    talk(f"  in {count} pairs of blocks, in random order")
+    with make_view(f"{a.target.model} against {b.target.model}") as view:
+        results = interleave(a, b, pairs=count, watch=view.update)
+    return Pair(open_run(results[0].run_id), open_run(results[1].run_id), results)
+
+
+def comparison_of(pair: Pair, smallest_difference: float) -> "ComparisonReport":
+    """Both reports, side by side."""
+    from paceline.cli.render import report_of
+    from paceline.report.comparison import compare_reports
+
+    if pair.interrupted:
+        talk("interrupted: this compares what there is")
+    return compare_reports(report_of(pair.a), report_of(pair.b), smallest_difference=smallest_difference)
+
+
+def conclude_comparison(
+    pair: Pair, paths: Mapping[str, Path | None], smallest_difference: float, threshold: float | None
+) -> int:
+    """Compare, print, write, and return the exit code; `threshold`: how much slower B may be."""
+    comparison = comparison_of(pair, smallest_difference)
+    print_comparison(comparison, data_on_stdout=STDOUT in paths.values())
+    write_comparison(comparison, paths)
+    slower = slower_than(comparison, threshold)
+    for words in slower:
+        talk(f"B is slower: {words}")
+    return 1 if slower or failed(pair, comparison) else 0
+
+
+def failed(pair: Pair, comparison: "ComparisonReport") -> bool:
+    """Whether either side failed or is invalid; says what the store had to say."""
+    for result in pair.measured:
+        if result.store_error is not None:
+            talk(f"error: the run {result.run_id} ended early: {result.store_error.message}")
+    return comparison.verdict == "invalid" or any(result.state == "failed" for result in pair.measured)
+
+
+def slower_than(comparison: "ComparisonReport", threshold: float | None) -> list[str]:
+    """What of B is shown to be worse by more than the threshold, in words."""
+    from paceline.report.comparison_text import result_cells
+    from paceline.stats.compare import fail_if_slower
+
+    if threshold is None:
+        return []
+    found = []
+    for result in comparison.results:
+        if fail_if_slower(result, threshold):
+            name, _, _, ratio, interval, _ = result_cells(result)
+            found.append(f"{name}: B / A is {ratio} ({interval}), beyond {threshold:.3g} of 1")
+    return found
+
+
+def print_comparison(comparison: "ComparisonReport", *, data_on_stdout: bool = False) -> None:
+    """Print a comparison for people."""
+    from rich.console import Console
+
+    from paceline.report import comparison_text
+
+    stream = sys.stderr if data_on_stdout else sys.stdout
+    comparison_text.print_comparison(comparison, Console(file=stream))
+    stream.flush()
+
+
+def write_comparison(comparison: "ComparisonReport", paths: Mapping[str, Path | None]) -> None:
+    """Write a comparison in every format that was asked for."""
+    for option, path in paths.items():
+        if path is None:
+            continue
+        if option == "--json":
+            text = comparison.to_json()
+        elif option == "--html":
+            from paceline.report.comparison_html import render_html
+
+            text = render_html(comparison)
+        else:
+            from paceline.report.comparison_text import render_markdown
+
+            text = render_markdown(comparison)
+        write_output(path, text)
+        if path != STDOUT:
+            talk(f"wrote {path}")

@@ -1,0 +1,27 @@
+"""The user's settings file, under the options of the command line."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paceline.settings import Settings
+
+
+def name_settings(path: Path | None) -> None:
+    """Remember the file that --config names. Reads nothing, since help must stay quick."""
+    if path is not None:
+        from paceline.settings import CONFIG_VARIABLE
+
+        os.environ[CONFIG_VARIABLE] = str(path)
+
+
+def settings() -> "Settings":
+    """The settings, with their home of runs put into effect. Raises ConfigError."""
+    from paceline.settings import load_settings
+    from paceline.store.paths import HOME_VARIABLE
+
+    found = load_settings()
+    if found.store.home is not None and not os.environ.get(HOME_VARIABLE, "").strip():
+        os.environ[HOME_VARIABLE] = str(found.store.home)
+    return found
