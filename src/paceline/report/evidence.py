@@ -23,8 +23,8 @@ READING_TOK_S = 5.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """`rows`: r rows, warm-up included, in order of `request_index`. `plan`: what was asked of them, and perhaps
-    of more. `samples`, `summaries`: by metric.
+    """`rows`: r rows, warm-up included, in order of `request_index`. `plan`: what was asked of them, and
+    perhaps of more. `samples`, `summaries`: by metric.
 
     `by_outcome`: the measured rows, counted. `goodput`: None without stated limits.
     """

@@ -129,15 +129,14 @@ def over_limit_share(frame: Frame, plan: pa.Table) -> float | None:
     One more is let pass: some servers count the end of the answer.
     """
     asked: Any = plan["output_tokens_asked"]
-    limits = np.asarray(pc.fill_null(asked, MISSING))
-    place = np.searchsorted(np.asarray(plan["request_index"]), frame.ints("request_index").astype(np.uint64))
-    known = frame.ok & (place < len(limits)) & (frame.ints("completion_tokens") != MISSING)
-    if not known.any():
+    planned = np.asarray(plan["request_index"]).astype(np.int64)
+    if not len(planned):
         return None
-    allowed = limits[place[known]]
-    stated = allowed != MISSING
-    over = frame.ints("completion_tokens")[known] > allowed + 1
-    return float((over & stated).sum() / stated.sum()) if stated.any() else None
+    index, used = frame.ints("request_index"), frame.ints("completion_tokens")
+    place = np.minimum(np.searchsorted(planned, index), len(planned) - 1)
+    allowed = np.asarray(pc.fill_null(asked, MISSING)).astype(np.int64)[place]
+    known = frame.ok & (planned[place] == index) & (allowed != MISSING) & (used != MISSING)
+    return float((used > allowed + 1)[known].mean()) if known.any() else None
 
 
 def trust_facts(evidence: Evidence) -> TrustFacts:

@@ -67,9 +67,8 @@ def goodput_words(report: Report) -> str:
 def token_words(report: Report) -> str:
     """Tokens by source, and how far the sources disagree."""
     tokens = report.evidence.tokens
-    parts = [
-        f"{tokens.counted + tokens.hidden:,} generated ({tokens.source}{', approximate' if tokens.approximate else ''})"
-    ]
+    source = f"{tokens.source}, approximate" if tokens.approximate else tokens.source
+    parts = [f"{tokens.counted + tokens.hidden:,} generated ({source})"]
     if tokens.completion is not None and tokens.mismatched_requests:
         parts.append(f"{tokens.completion:,} by the server's usage")
     if tokens.reasoning:

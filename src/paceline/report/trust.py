@@ -352,8 +352,8 @@ def _tokens(facts: TrustFacts) -> Iterator[Reason]:
         "over_limit_share",
         facts.over_limit_share,
         lambda value, limit: (
-            f"{value} of answers have more tokens by the server's usage than were allowed (limit {limit}): its "
-            "counts are wrong; give a tokenizer"
+            f"{value} of answers have more tokens by the server's usage than were allowed (limit {limit}): "
+            "its counts are wrong; give a tokenizer"
         ),
     )
     if facts.tokens_approximate:
