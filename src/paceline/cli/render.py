@@ -81,6 +81,8 @@ def print_report(report: "Report", *, data_on_stdout: bool = False) -> None:
 
     stream = sys.stderr if data_on_stdout else sys.stdout
     if stream.isatty():
+        # Apart from what was said before it.
+        stream.write("\n")
         terminal.print_report(report, Console(file=stream))
     else:
         stream.write(terminal.render_text(report))

@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paceline import _core
+from paceline.errors import ConfigError
+from paceline.measure.sim_config import FAULT_KINDS, SimOptions, parse_fault, sim_config
+
+
+def test_nothing_said_is_the_engines_own_default() -> None:
+    assert sim_config(SimOptions()) == {"listen": "127.0.0.1:0", "seed": 1, "mode": "exact", "exact": {}}
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "expected"),
+    [
+        ({"ttft": "50ms", "itl": "0", "stalls": ("10:500ms",)}, "exact",
+         {"ttft_us": 50_000, "itl_us": 0, "stalls": [{"after_tokens": 10, "stall_us": 500_000}]}),
+        ({"tokens_per_event": 4, "output_tokens": 8, "reasoning_tokens": 2, "tool_tokens": 2}, "exact",
+         {"tokens_per_event": 4, "output_tokens": 8, "reasoning_tokens": 2, "tool_tokens": 2}),
+        ({"role_first": False, "usage": "each", "token_ids": True, "empty_first_events": 2}, "exact",
+         {"role_first": False, "usage": "each", "token_ids": True, "empty_first_events": 2}),
+        ({"mode": "engine", "slots": 4, "prefill_tok_s": 1e4, "prefill_base": "1ms",
+          "decode_step_base": "7ms",
+          "decode_step_per_seq": "250us", "spec_burst": "4:0.6", "queue_limit": 9, "prefix_cache": False,
+          "prefix_cache_blocks": 5, "cached_prefill_share": 0.1, "output_tokens": 8, "reasoning_tokens": 2},
+         "engine",
+         {"slots": 4, "prefill_tok_s": 1e4, "prefill_base_us": 1_000, "decode_step_base_us": 7_000,
+          "decode_step_per_seq_us": 250, "spec_burst": {"max_tokens": 4, "acceptance": 0.6}, "queue_limit": 9,
+          "prefix_cache": False, "prefix_cache_blocks": 5, "cached_prefill_share": 0.1, "output_tokens": 8,
+          "reasoning_tokens": 2}),
+    ],
+)  # fmt: skip
+def test_flags_become_keys_that_the_engine_takes(
+    options: dict[str, Any], place: str, expected: dict[str, Any]
+) -> None:
+    config = sim_config(SimOptions(**options))
+    assert config[place] == expected
+    _core.Sim(json.dumps(config))
+
+
+@pytest.mark.parametrize("kind", FAULT_KINDS)
+def test_every_kind_of_fault_is_one_of_the_engines(kind: str) -> None:
+    config = sim_config(SimOptions(fault=f"{kind}:after_events=2,share=0.5"))
+    assert config["fault"] == {"kind": kind, "after_events": 2, "share": 0.5}
+    _core.Sim(json.dumps(config))
+
+
+def test_the_listed_kinds_are_all_that_the_engine_has() -> None:
+    with pytest.raises(ValueError, match="gremlin") as error:
+        _core.Sim(json.dumps({"fault": {"kind": "gremlin"}}))
+    assert [kind for kind in FAULT_KINDS if f"`{kind}`" not in str(error.value)] == []
+    assert str(error.value).count("`") == 2 * (len(FAULT_KINDS) + 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"mode": "turbo"}, "turbo"),
+        ({"port": 70_000}, "70000"),
+        ({"mode": "engine", "itl": "5ms"}, "--itl"),
+        ({"slots": 4}, "--slots"),
+        ({"mode": "exact", "decode_step_base": "5ms"}, "--decode-step-base"),
+        ({"ttft": "50"}, "--ttft"),
+        ({"stalls": ("500ms",)}, "TOKENS:DURATION"),
+        ({"mode": "engine", "spec_burst": "fast"}, "TOKENS:ACCEPTANCE"),
+        ({"fault": "gremlin"}, "gremlin"),
+        ({"fault": "cut:after_events"}, "NAME=NUMBER"),
+        ({"fault": "cut:after_events=few"}, "NAME=NUMBER"),
+        ({"tls_cert": Path("/no/such.pem")}, "--tls-cert"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        sim_config(SimOptions(**options))
+    assert named in error.value.message
+
+
+def test_a_fault_may_have_no_parameters() -> None:
+    assert parse_fault("empty") == {"kind": "empty"}
