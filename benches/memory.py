@@ -21,7 +21,7 @@ def child(address: str, events: int) -> None:
     from paceline.cli.main import run
 
     arguments = ["measure", f"http://{address}", "--concurrency", "64", "--requests", str(events // TOKENS)]
-    code = run([*arguments, "--output-tokens", str(TOKENS), "--prompt-tokens", "32", "--no-check"])
+    code = run([*arguments, "--output-tokens", str(TOKENS), "--prompt-tokens", "32"])
     if code != 0:
         sys.exit(f"the run ended with {code}")
     print(json.dumps({"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))

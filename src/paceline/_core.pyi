@@ -1,6 +1,9 @@
 """The Rust core: load generator and reference engine. See docs/design/0001-border-and-row.md."""
 
+from typing import final
+
 import pyarrow as pa
+from typing_extensions import disjoint_base
 
 __version__: str
 
@@ -10,6 +13,8 @@ def build_profile() -> str:
 def monotonic_ns() -> int:
     """CLOCK_MONOTONIC, in ns: the clock of every stamp."""
 
+@final
+@disjoint_base
 class LoadRun:
     """One start of the load generator, from a `paceline.load/1` document.
 
@@ -38,6 +43,8 @@ class LoadRun:
     def cancel(self) -> None:
         """End at once: what is in flight becomes outcome `cancelled`."""
 
+@final
+@disjoint_base
 class Sim:
     """The reference engine, from its JSON configuration (docs/reference/sim.md).
 

@@ -21,14 +21,22 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     log = tmp_path_factory.mktemp("truth") / "truth.jsonl"
     config = {
         "truth_log": str(log),
-        "exact": {"ttft_us": 2_000, "itl_us": 1_000, "output_tokens": 6, "reasoning_tokens": 2, "usage": "final"},
+        "exact": {
+            "ttft_us": 2_000,
+            "itl_us": 1_000,
+            "output_tokens": 6,
+            "reasoning_tokens": 2,
+            "usage": "final",
+        },
     }
     sim = _core.Sim(json.dumps(config))
     yield sim.start(), log
     sim.stop()
 
 
-def run(address: str, requests: int, *, streaming: bool = True, **more: Any) -> tuple[dict[str, Any], pa.Table]:
+def run(
+    address: str, requests: int, *, streaming: bool = True, **more: Any
+) -> tuple[dict[str, Any], pa.Table]:
     host, port = address.rsplit(":", 1)
     target = {
         "scheme": "http",
