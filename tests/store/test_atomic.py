@@ -10,8 +10,14 @@ from paceline.store import atomic
 def test_a_failing_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "file.json"
     atomic.write_text(target, "old")
-    with pytest.raises(TypeError), atomic.replaced(target) as temporary:
-        temporary.write_text(b"not text")  # type: ignore[arg-type]
+
+    def write_half() -> None:
+        with atomic.replaced(target) as temporary:
+            temporary.write_text("half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 

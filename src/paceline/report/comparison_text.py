@@ -11,7 +11,7 @@ from paceline.report.markdown import escape, table_lines
 from paceline.report.model import Report
 from paceline.report.sentences import outcome_words, short_label, speed_words
 from paceline.report.terminal import WIDTH, bullet, pairs, plain_text, trust_box
-from paceline.report.words import figure, load_words, unit
+from paceline.report.words import figure, load_words, printable, unit
 from paceline.stats.compare import Comparison
 from paceline.units import format_percentage
 
@@ -45,7 +45,7 @@ def render(comparison: ComparisonReport) -> RenderableType:
 def side_words(report: Report) -> str:
     """Which run a side is."""
     manifest = report.manifest
-    return f"{manifest.name or manifest.id}: {manifest.model} at {manifest.endpoint}"
+    return printable(f"{manifest.name or manifest.id}: {manifest.model} at {manifest.endpoint}")
 
 
 def _side_rows(report: Report) -> list[tuple[str, str]]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
+
 from paceline import __version__
 from paceline.report.charts import beyond_words, histogram_chart, ladder_chart, samples_word
 from paceline.report.model import QUANTILES, Report
@@ -199,7 +201,7 @@ def _errors(report: Report) -> list[str]:
     """The most frequent messages of failed requests."""
     rows = report.evidence.rows
     frame = Frame(rows)
-    failed = rows["error"].filter((frame.measured & ~frame.ok).tolist()).to_pylist()
+    failed = rows["error"].filter(pa.array(frame.measured & ~frame.ok)).to_pylist()
     counted = Counter(str(message) for message in failed if message)
     return [f"{n:,}: {message}" for message, n in counted.most_common(_MOST_ERRORS)]
 

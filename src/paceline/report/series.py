@@ -71,7 +71,7 @@ class TimeLine:
 
     `start_s`, `width_s`: begin and length of the bins, from the start of the run, without the time between
     segments. `in_flight`: mean number. `due_s`, `sent_s`, `ended_s`: requests a second; `tokens_s`: tokens.
-    `steady`: (start, end) of each steady window in s. `warm_s`: end of the warm-up, 0 without any.
+    `steady`: (start, end) of each steady window in s.
     """
 
     start_s: Floats
@@ -82,7 +82,6 @@ class TimeLine:
     ended_s: Floats
     tokens_s: Floats
     steady: list[tuple[float, float]]
-    warm_s: float
 
 
 class RunClock:
@@ -132,7 +131,6 @@ def timeline(evidence: Evidence) -> TimeLine | None:
         counts: Floats = np.histogram(at_s, bins=edges, weights=weights)[0] / width_s
         return counts
 
-    warm = ~frame.measured & written
     windows = steady_windows(evidence.rows, evidence.origins, open_loop=evidence.open_loop)
     return TimeLine(
         start_s=edges[:-1],
@@ -150,7 +148,6 @@ def timeline(evidence: Evidence) -> TimeLine | None:
             for window in windows
             if window.steady
         ],
-        warm_s=float(sent[warm].max()) if warm.any() else 0.0,
     )
 
 

@@ -17,7 +17,16 @@ from paceline.report.sentences import (
     token_words,
 )
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, interval, label, load_words, sentence_list, workload_words
+from paceline.report.words import (
+    bound,
+    figure,
+    interval,
+    label,
+    load_words,
+    printable,
+    sentence_list,
+    workload_words,
+)
 
 WIDTH = 80
 _COLOURS = {"trusted": "green", "suspect": "yellow", "invalid": "red"}
@@ -71,7 +80,7 @@ def bullet(text: str, style: str) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=1)
     grid.add_column(overflow="fold")
-    grid.add_row(Text("-", style=style), Text(text))
+    grid.add_row(Text("-", style=style), Text(printable(text)))
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -81,7 +90,7 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
     grid.add_column(style="dim", no_wrap=True, min_width=10)
     grid.add_column(overflow="fold")
     for name, text in rows:
-        grid.add_row(Text(name), Text(text))
+        grid.add_row(Text(name), Text(printable(text)))
     return grid
 
 

@@ -181,7 +181,7 @@ def _samples(facts: TrustFacts) -> Iterator[Reason]:
             "suspect",
             f"only {facts.ok} requests succeeded, and a median needs {FEWEST_FOR_MEDIAN}: run longer",
         )
-    elif facts.p99_needs_n is not None:
+    elif facts.ok and facts.p99_needs_n is not None:
         yield Reason(
             "p99_unbounded",
             "note",

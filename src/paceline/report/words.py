@@ -26,6 +26,11 @@ LABELS = {
 _SHORT_UNIT = {"ms/token": "ms", "share": "%"}
 
 
+def printable(text: str) -> str:
+    """Text without control characters: what a server sends must not steer a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def label(name: str) -> str:
     """The name of a metric for people."""
     return LABELS.get(name, name)

@@ -1,0 +1,44 @@
+import json
+
+import altair as alt
+import numpy as np
+
+from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
+from paceline.report.model import Report
+from paceline.stats.summary import summarise
+from tests.report.walk import rows_of, walk
+
+VALUES = np.random.default_rng(1).lognormal(3.0, 0.5, 5_000)
+
+
+def test_a_histogram_draws_every_bin_and_the_marks() -> None:
+    spec = histogram_chart("ttft_ms", VALUES, summarise(VALUES))
+    alt.Chart.from_dict(spec)
+    bars, marks = rows_of(spec, "from"), rows_of(spec, "q")
+    assert sum(row["n"] for row in bars) == 5_000 - 25
+    assert [row["q"] for row in marks] == ["p50", "p90", "p99"]
+    assert beyond_words("ttft_ms", VALUES).startswith("25 slower ones, up to ")
+    assert beyond_words("ttft_ms", np.full(10, 3.0)) == ""
+
+
+def test_a_ladder_draws_quantiles_and_intervals() -> None:
+    spec = ladder_chart("itl_ms", VALUES, summarise(VALUES))
+    alt.Chart.from_dict(spec)
+    assert len(rows_of(spec, "share")) == 121
+    assert [row["q"] for row in rows_of(spec, "text")] == ["p50", "p90", "p95", "p99"]
+
+
+def test_an_interval_that_is_not_known_is_not_drawn() -> None:
+    few = VALUES[:20]
+    spec = ladder_chart("itl_ms", few, summarise(few, dependent=False))
+    assert [row["q"] for row in rows_of(spec, "text")] == ["p50"]
+
+
+def test_charts_follow_the_page(healthy: Report) -> None:
+    spec = histogram_chart("ttft_ms", VALUES, summarise(VALUES))
+    text = json.dumps(spec)
+    assert "var(--accent)" in text
+    assert "$schema" not in text
+    colours = [value for key, value in walk(spec) if key == "color" and isinstance(value, str)]
+    assert colours
+    assert all(colour.startswith("var(--") for colour in colours)

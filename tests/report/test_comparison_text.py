@@ -1,0 +1,43 @@
+from pathlib import Path
+
+import pytest
+
+from paceline.report.comparison import ComparisonReport, compare_reports
+from paceline.report.comparison_text import render_markdown, render_text
+from tests.report.samples import report
+from tests.support.rows import lognormal_rows
+
+
+@pytest.fixture
+def comparison(home: Path) -> ComparisonReport:
+    slow = report(home, lognormal_rows(600, 1), name="standard")
+    return compare_reports(slow, report(home, lognormal_rows(600, 2, ttft_ms=100.0), name="fast"))
+
+
+def test_trust_of_both_sides_then_the_table(comparison: ComparisonReport) -> None:
+    text = render_text(comparison)
+    assert text.startswith("A  standard: sim at http://127.0.0.1:9100/v1\nTRUSTED")
+    assert text.index("B  fast: sim") < text.index("B / A")
+    row = next(line for line in text.splitlines() if line.startswith("TTFT p50, ms"))
+    assert row.split()[-1] == "faster"
+    assert "no difference larger" in text
+    assert "not measured in turn" in text
+
+
+def test_eighty_columns(comparison: ComparisonReport) -> None:
+    for line in render_text(comparison).splitlines():
+        assert len(line) <= 80, line
+        assert line == line.rstrip()
+
+
+def test_markdown(comparison: ComparisonReport) -> None:
+    lines = render_markdown(comparison).splitlines()
+    assert "**A**: standard: sim at http://127.0.0.1:9100/v1; trusted" in lines
+    assert any(line.startswith("| TTFT p50, ms |") and line.endswith("| faster |") for line in lines)
+
+
+def test_without_common_metrics_there_is_still_a_text(home: Path) -> None:
+    from tests.report.samples import failed_row
+
+    bad = report(home, [failed_row("empty", 1)])
+    assert "INVALID" in render_text(compare_reports(bad, bad))

@@ -1,0 +1,103 @@
+import math
+
+import pytest
+
+from paceline.report.words import (
+    bound,
+    figure,
+    interval,
+    load_words,
+    sentence_list,
+    share,
+    unit,
+    workload_words,
+)
+from paceline.stats.quantiles import Estimate
+
+
+def estimate(value: float, lo: float | None, hi: float | None, n: int = 10) -> Estimate:
+    return Estimate(value, lo, hi, lo is not None and hi is not None, n, None)
+
+
+def test_an_estimate_in_short() -> None:
+    assert bound("ttft_ms", estimate(12.34, 11.0, 13.0)) == "12.3"
+    assert bound("ttft_ms", estimate(12.34, 11.0, None)) == ">=11.0"
+    assert bound("ttft_ms", estimate(12.34, None, None)) == "~12.3"
+    assert bound("ttft_ms", estimate(math.nan, None, None, 0)) == "-"
+    assert interval("ttft_ms", estimate(12.34, 11.0, 13.0)) == "11.0 to 13.0"
+    assert interval("ttft_ms", estimate(12.34, 11.0, None)) == ""
+
+
+def test_figures_in_their_units() -> None:
+    assert (figure("fluidity", 0.5), unit("fluidity")) == ("50.0", "%")
+    assert (figure("itl_ms", 1234.5), unit("itl_ms")) == ("1,234", "ms")
+    assert figure("itl_ms", math.nan) == "-"
+
+
+@pytest.mark.parametrize(
+    ("n", "of", "text"),
+    [
+        (0, 10, "0%"),
+        (10, 10, "100%"),
+        (1, 2, "50%"),
+        (1187, 1190, "99.7%"),
+        (99999, 100000, "99.999%"),
+        (1, 1190, "0.1%"),
+        (0, 0, "0%"),
+    ],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(n: int, of: int, text: str) -> None:
+    assert share(n, of) == text
+
+
+@pytest.mark.parametrize(
+    ("load", "text"),
+    [
+        (
+            {
+                "arrival": {"kind": "closed", "concurrency": 4},
+                "duration_ns": 30_000_000_000,
+                "warmup_ns": 5_000_000_000,
+            },
+            "closed loop, 4 in flight, 30 s, after 5 s of warm-up",
+        ),
+        (
+            {
+                "arrival": {"kind": "constant", "rate_requests_s": 2.5},
+                "requests": 1000,
+                "warmup_requests": 10,
+            },
+            "open loop, 2.5 requests/s, evenly spaced, 1,000 requests, after 10 warm-up requests",
+        ),
+        (
+            {"arrival": {"kind": "gamma", "rate_requests_s": 5.0, "burstiness": 0.5}, "concurrency_cap": 8},
+            "open loop, 5 requests/s, gamma gaps of shape 0.5, at most 8 in flight",
+        ),
+        (
+            {"arrival": {"kind": "ramp", "from_requests_s": 1.0, "to_requests_s": 20.0}},
+            "open loop, ramp from 1 to 20 requests/s",
+        ),
+        ({}, "load unknown"),
+    ],
+)
+def test_the_load_in_words(load: dict[str, object], text: str) -> None:
+    assert load_words(load) == text
+
+
+def test_the_workload_in_words() -> None:
+    assert workload_words({"prompt_tokens": "uniform:10:20", "max_tokens": 64, "unique_prefix": True}) == (
+        "prompts of uniform:10:20 tokens, answers of at most 64 tokens, no common beginning"
+    )
+    assert workload_words(
+        {"prompt_tokens": "8", "output_tokens": "4", "shared_prefix_tokens": 100, "streaming": False}
+    ) == ("prompts of 8 tokens, answers of 4 tokens, 100 shared tokens before each prompt, not streaming")
+    assert workload_words({}) == ""
+
+
+def test_lists() -> None:
+    assert [sentence_list(parts) for parts in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
