@@ -3,7 +3,8 @@
 from typing import final
 
 import pyarrow as pa
-from typing_extensions import disjoint_base
+
+__all__ = ["LoadRun", "Sim", "__version__", "build_profile", "monotonic_ns"]
 
 __version__: str
 
@@ -14,7 +15,6 @@ def monotonic_ns() -> int:
     """CLOCK_MONOTONIC, in ns: the clock of every stamp."""
 
 @final
-@disjoint_base
 class LoadRun:
     """One start of the load generator, from a `paceline.load/1` document.
 
@@ -44,7 +44,6 @@ class LoadRun:
         """End at once: what is in flight becomes outcome `cancelled`."""
 
 @final
-@disjoint_base
 class Sim:
     """The reference engine, from its JSON configuration (docs/reference/sim.md).
 
