@@ -21,6 +21,12 @@ def test_a_histogram_draws_every_bin_and_the_marks() -> None:
     assert beyond_words("ttft_ms", np.full(10, 3.0)) == ""
 
 
+def test_names_of_quantiles_do_not_lie_over_each_other() -> None:
+    values = np.concatenate([[1.0], np.linspace(9.0, 9.5, 10_000), np.full(60, 20.0)])
+    marks = rows_of(histogram_chart("itl_ms", values, summarise(values, dependent=False)), "q")
+    assert [row["q"] for row in marks] == ["p50, p90, p99", "", ""]
+
+
 def test_a_ladder_draws_quantiles_and_intervals() -> None:
     spec = ladder_chart("itl_ms", VALUES, summarise(VALUES))
     alt.Chart.from_dict(spec)

@@ -21,6 +21,8 @@ ACCENT, SECOND, FAILED, QUIET, TEXT = (
 WIDTH = 640
 _Q = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _MARKED = ("p50", "p90", "p99")
+# How much of the width of a histogram the name of a quantile takes.
+_NAME_SHARE = 0.1
 Spec = dict[str, Any]
 
 
@@ -66,18 +68,29 @@ def histogram_chart(name: str, values: Any, summary: Summary) -> Spec:
             alt.Tooltip("share:Q", title="share", format=".2%"),
         ],
     )
-    last = float(bars.edges[-1])
-    marks = [
-        {"q": quantile, "value": value}
-        for quantile in _MARKED
-        if math.isfinite(value := getattr(summary, quantile).value) and value <= last
-    ]
-    rules = alt.Chart(inline(marks))
+    rules = alt.Chart(inline(_marks(summary, float(bars.edges[0]), float(bars.edges[-1]))))
     rule = rules.mark_rule(color=TEXT, strokeDash=[3, 3]).encode(x="value:Q")
     names = rules.mark_text(color=TEXT, align="left", dx=3, dy=-4, baseline="bottom").encode(
         x="value:Q", y=alt.value(0), text="q:N"
     )
     return plain((bar + rule + names).properties(width=WIDTH, height=170))
+
+
+def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
+    """The main quantiles on an axis from `first` to `last`; of those near each other, the first has the names."""
+    marks: list[dict[str, Any]] = []
+    named: dict[str, Any] | None = None
+    for quantile in _MARKED:
+        value = getattr(summary, quantile).value
+        if not math.isfinite(value) or value > last:
+            continue
+        if named is not None and value - named["value"] < _NAME_SHARE * (last - first):
+            named["q"] += f", {quantile}"
+            marks.append({"q": "", "value": value})
+        else:
+            named = {"q": quantile, "value": value}
+            marks.append(named)
+    return marks
 
 
 def samples_word(name: str) -> str:

@@ -120,7 +120,7 @@ def _differences(a: Report, b: Report) -> list[str]:
                 f"the {what} is not the same ({', '.join(unlike)}): part of any difference may be its doing"
             )
     if a.manifest.host != b.manifest.host:
-        found.append("the two were not measured on the same machine")
+        found.append("the two were not measured on the same machine with the same cores")
     if a.manifest.version != b.manifest.version:
         found.append(f"measured by different versions, {a.manifest.version} and {b.manifest.version}")
     if not _interleaved(a, b):

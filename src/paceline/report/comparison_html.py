@@ -83,7 +83,7 @@ def _ratios(results: list[Comparison], smallest: float) -> Spec:
         "kind:N",
         title=None,
         scale=alt.Scale(domain=kinds, range=[_COLOURS[str(kind)] for kind in kinds]),
-        legend=alt.Legend(orient="top", direction="horizontal"),
+        legend=alt.Legend(orient="top", direction="horizontal", columns=2),
     )
     tooltip = [
         alt.Tooltip("what:N", title="metric"),

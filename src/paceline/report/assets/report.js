@@ -31,7 +31,7 @@
       view: { stroke: null },
       axis: {
         labelColor: quiet, titleColor: quiet, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true,
+        labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal", labelOverlap: true, labelSeparation: 6,
       },
       axisY: { minExtent: 46 },
       legend: { labelColor: text, labelFontSize: 12, symbolSize: 60 },
