@@ -77,7 +77,7 @@ def histogram_chart(name: str, values: Any, summary: Summary) -> Spec:
 
 
 def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
-    """The main quantiles on an axis from `first` to `last`; of those near each other, the first has the names."""
+    """The main quantiles on an axis; of some that lie near each other, the first has the names of all."""
     marks: list[dict[str, Any]] = []
     named: dict[str, Any] | None = None
     for quantile in _MARKED:

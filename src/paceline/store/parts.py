@@ -19,9 +19,11 @@ from paceline.store.atomic import replaced
 CANCELLED = "cancelled"
 # Instants grow by steps of milliseconds: their differences are a third of their size.
 _DELTA_COLUMNS = ("event_ns",)
-# Merging stops at this size, so that it needs bounded memory.
-MERGED_ROWS = 100_000
-MERGED_BYTES = 128 * 1024 * 1024
+# How large a merged part may grow, and how much of it is in memory at a time.
+MERGED_ROWS = 200_000
+MERGED_BYTES = 256 * 1024 * 1024
+ROW_GROUP_ROWS = 5_000
+ROW_GROUP_BYTES = 16 * 1024 * 1024
 
 
 def part_paths(folder: Path, kind: str) -> list[Path]:
@@ -42,22 +44,26 @@ def next_number(folder: Path, kind: str) -> int:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write one Parquet file, whole or not at all. Raises StoreError."""
-    deltas = [name for name in _DELTA_COLUMNS if name in table.column_names]
-    plain = [name for name in table.column_names if name not in deltas]
-    with replaced(path) as temporary:
-        pq.write_table(
-            table,
-            temporary,
-            compression="zstd",
-            use_dictionary=plain,  # type: ignore[arg-type]  # a list of names, which the stubs forgot
-            column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in deltas} or None,
-        )
+    with replaced(path) as temporary, _writer(temporary, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    deltas = [name for name in _DELTA_COLUMNS if name in schema.names]
+    plain: Any = [name for name in schema.names if name not in deltas]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=plain,
+        column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in deltas} or None,
+    )
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read one Parquet file. Raises StoreError when it is damaged or cannot be read."""
     try:
-        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise StoreError(
             f"{path} cannot be read: {str(error).splitlines()[0]}",
@@ -105,11 +111,24 @@ def merge_parts(folder: Path, kind: str) -> None:
     leaves doubles and loses nothing.
     """
     for group in _groups(part_paths(folder, kind)):
-        write_table(
-            group[0], pa.concat_tables([read_table(path) for path in group], promote_options="permissive")
-        )
+        schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
+        with replaced(group[0]) as temporary, _writer(temporary, schema) as writer:
+            for table in _row_groups(group, schema):
+                writer.write_table(table)
         for path in group[1:]:
             path.unlink(missing_ok=True)
+
+
+def _row_groups(paths: list[Path], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of the parts in pieces that fit the memory."""
+    waiting = [schema.empty_table()]
+    for path in paths:
+        waiting.append(read_table(path))
+        rows, size = sum(table.num_rows for table in waiting), sum(table.nbytes for table in waiting)
+        if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES or path == paths[-1]:
+            whole = pa.concat_tables(waiting, promote_options="permissive").select(schema.names)
+            yield whole.cast(schema).combine_chunks()
+            waiting = [schema.empty_table()]
 
 
 def _groups(paths: list[Path]) -> Iterator[list[Path]]:
