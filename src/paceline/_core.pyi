@@ -23,7 +23,7 @@ class LoadRun:
 
     def __new__(cls, spec_json: str) -> LoadRun: ...
     def push(self, batch: pa.RecordBatch) -> None:
-        """Append bodies: column `body` (binary), and `request_index` (uint64) where indices do not simply go on.
+        """Append bodies: column `body` (binary), and `request_index` (uint64) where indices do not go on.
 
         Raises ValueError for other columns, or when the input is closed.
         """

@@ -1,5 +1,7 @@
 import json
 
+import pyarrow as pa
+
 from paceline.measure.feeder import FIRST_ROWS, Feeder
 from tests.measure.fakes import SECOND_NS, Counting, FakeLoad, progress
 
@@ -56,3 +58,29 @@ def test_nothing_is_left_when_all_was_sent() -> None:
     feeder = Feeder(Counting(), fake(), limit=10)
     feeder.fill()
     assert feeder.unused(started=10) == []
+
+
+class Long(Counting):
+    """Bodies of four megabytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most_at_once = 0
+
+    def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
+        self.most_at_once = max(self.most_at_once, n)
+        _, plan = super().take(n)
+        bodies = pa.array([b"x" * 4_000_000] * n, pa.binary())
+        return pa.record_batch({"body": bodies}), plan
+
+
+def test_long_bodies_are_held_within_bounds() -> None:
+    load = fake()
+    source = Long()
+    feeder = Feeder(source, load, limit=1_000, streams=64)
+    feeder.fill()
+    assert source.most_at_once <= 2
+    assert sum(len(body) for body in load.bodies) <= 80_000_000
+    pushed = feeder.pushed
+    feeder.top_up(progress(started=1, elapsed_ns=SECOND_NS))
+    assert feeder.pushed <= pushed + 1

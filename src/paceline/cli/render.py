@@ -18,6 +18,8 @@ def say_head(prepared: "Prepared") -> None:
     talk(f"measuring {prepared.target.display}, model {prepared.target.model}")
     for line in (*prepared.job.load.describe(), *prepared.notes):
         talk(f"  {line}")
+    if prepared.requests.encodes_each:
+        talk("  preparing requests: with this tokenizer each prompt is cut and encoded by itself")
 
 
 def conclude(result: "RunResult", flags: "ReportFlags") -> int:

@@ -1,6 +1,8 @@
 """What the measuring code needs of the Rust core and of the workload, so that tests can stand in for both."""
 
+import resource
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import pyarrow as pa
@@ -43,6 +45,14 @@ class BodySource(Protocol):
 LoadFactory = Callable[[str], LoadHandle]
 
 
+def _allow_open_files() -> None:
+    """Raise this process's own limit of open files as far as it may: each stream takes one."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    # Some systems name a limit that they do not grant; then what there is has to do.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def core_load_run(spec_json: str) -> LoadHandle:
     """The real load generator. Raises RunError on a debug build, ConfigError for a spec that it refuses."""
     from paceline import _core
@@ -52,6 +62,7 @@ def core_load_run(spec_json: str) -> LoadHandle:
             "the extension is a debug build, which is too slow to measure anything with",
             "build it anew with `make dev` or `pip install .`",
         )
+    _allow_open_files()
     try:
         return _core.LoadRun(spec_json)
     except ValueError as error:

@@ -14,6 +14,7 @@ FIRST_ROWS = 2_000
 MOST_ROWS = 65_536
 MOST_BYTES = 64 * 1024 * 1024
 TAKE_ROWS = 256
+TAKE_BYTES = 8 * 1024 * 1024
 
 
 class Feeder:
@@ -42,7 +43,8 @@ class Feeder:
         self._sent_ahead: deque[pa.RecordBatch] = deque()
         self._dropped_rows = 0
         self._pushed = 0
-        self._bytes_per_row = 1_024.0
+        # Until one was seen, a body is taken to be long: it may be of a million tokens.
+        self._bytes_per_row = 2.0 * 1024 * 1024
         self._seen = (0, 0)
         self._closed = False
 
@@ -58,7 +60,8 @@ class Feeder:
 
     def fill(self, rows: int = FIRST_ROWS) -> list[pa.Table]:
         """Before the clock starts: the first bodies. Returns the plan rows that belong to what was made."""
-        return self._push_up_to(min(max(rows, self._wanted()), MOST_ROWS))
+        first = self._push_up_to(1)
+        return first + self._push_up_to(min(max(rows, self._wanted()), MOST_ROWS) - self._pushed)
 
     def top_up(self, progress: dict[str, Any]) -> list[pa.Table]:
         """While the segment runs: replace what has been taken. Returns the plan rows of what was made."""
@@ -87,6 +90,9 @@ class Feeder:
             batches[0] = batches[0].slice(begun)
         return [batch for batch in batches if batch.num_rows] + list(self._leftover)
 
+    def _rows_at_once(self) -> int:
+        return max(1, min(TAKE_ROWS, int(TAKE_BYTES / self._bytes_per_row)))
+
     def _wanted(self) -> int:
         by_rate = self._rate_requests_s * AHEAD_S
         most = min(MOST_ROWS, max(1, int(MOST_BYTES / self._bytes_per_row)))
@@ -102,7 +108,7 @@ class Feeder:
         while rows > 0 and budget > 0 and not self._closed:
             left = rows if self._limit is None else min(rows, self._limit - self._pushed)
             if left > 0:
-                batch, plan = self._next(min(left, TAKE_ROWS))
+                batch, plan = self._next(min(left, self._rows_at_once()))
                 if plan is not None:
                     plans.append(plan)
                 if batch.num_rows:

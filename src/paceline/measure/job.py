@@ -14,7 +14,7 @@ from paceline.endpoints.target import Protocol, Target
 from paceline.errors import ConfigError
 from paceline.measure.border import LoadFactory, core_load_run
 from paceline.measure.calibrate import current_error
-from paceline.measure.feeder import FIRST_ROWS, MOST_ROWS
+from paceline.measure.feeder import FIRST_ROWS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
@@ -66,8 +66,14 @@ class Prepared:
 
     @property
     def first_rows(self) -> int:
-        """Bodies to make before the clock starts: all that can be kept, where making one is slow."""
-        return MOST_ROWS if self.requests.encodes_each else FIRST_ROWS
+        """Bodies to make before the clock starts: all that the run can need, where making one is slow."""
+        plan = self.job.load
+        if not self.requests.encodes_each:
+            return FIRST_ROWS
+        if plan.total_requests is not None:
+            return plan.total_requests
+        expected = (plan.peak_requests_s or 0.0) * (plan.total_ns or 0) / 1e9
+        return max(FIRST_ROWS, int(1.1 * expected))
 
     def manifest(self) -> RunManifest:
         """The stored run's beginning."""
@@ -115,6 +121,7 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
             stream_usage=workload.stream_usage,
             extra=workload.extra,
             system=workload.system,
+            timeout_s=job.load.timeout_ns / 1e9,
         )
     elif target.model is None:
         raise ConfigError("without the check of the endpoint its model is not known", "give it with --model")

@@ -94,6 +94,7 @@ class Segment:
         self._interrupts = interrupts
         self._already = interrupts.count
         self._store_plans(self._plans)
+        self._plans = []
         self._start()
         try:
             progress = self._poll_to_end()
