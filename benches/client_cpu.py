@@ -1,8 +1,8 @@
 """CPU a streamed chunk, against an epoll client that parses nothing: at most 1.5 times.
 
-Closed loop of 64 and 512 streams at 100 tok/s each, one token an event. Both clients run in turn against the same
-engine, three times each, and the medians are compared. `loop` is the CPU of the load threads, which is what the
-bare client's figure is too; `process` adds polling, Arrow and Python.
+Closed loop of 64 and 512 streams at 100 tok/s each, one token an event. Both clients run in turn
+against the same engine, three times each, and the medians are compared. `loop` is the CPU of the load
+threads, which is what the bare client's figure is too; `process` adds polling, Arrow and Python.
 """
 
 from statistics import median

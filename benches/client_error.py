@@ -1,7 +1,7 @@
 """TTFT and ITL error against the engine's own truth log, beside the bare client's: at most the same.
 
-Client and engine share the machine's cores. At 2,000 streams each stream gets 20 tok/s instead of 100, since two
-cores cannot both send and read 200,000 events a second; the rate is printed.
+Client and engine share the machine's cores. At 2,000 streams each stream gets 20 tok/s instead of 100,
+since two cores cannot both send and read 200,000 events a second; the rate is printed.
 """
 
 import numpy as np

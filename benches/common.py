@@ -1,4 +1,5 @@
-"""What the benchmarks share: the reference engine as a process, both clients, and the join to the truth log."""
+"""What the benchmarks share: the reference engine as a process, both clients, and the join to the truth
+log."""
 
 import json
 import resource
@@ -41,7 +42,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class ClientRun:
-    """One run of a client: CPU of its loop, CPU of its whole process, wall time, events, and all responses."""
+    """One run of a client: CPU of its loop, CPU of its whole process, wall time, events, and all
+    responses."""
 
     cpu_ns: int
     process_cpu_ns: int
@@ -75,7 +77,9 @@ class Engine:
 
 
 @contextmanager
-def reference_engine(ttft_us: int = 50_000, itl_us: int = 10_000, output_tokens: int = 100) -> Iterator[Engine]:
+def reference_engine(
+    ttft_us: int = 50_000, itl_us: int = 10_000, output_tokens: int = 100
+) -> Iterator[Engine]:
     """An engine in a process of its own; its truth log is complete when the block has ended."""
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
         log = Path(folder) / "truth.jsonl"
@@ -118,7 +122,8 @@ def run_bare(engine: Engine, streams: int, requests: int, output_tokens: int) ->
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = json.loads(out.stdout)
     seen = [
-        Seen(one["id"], one["sent_ns"], np.array(one["events_ns"], dtype=np.int64)) for one in result["requests"]
+        Seen(one["id"], one["sent_ns"], np.array(one["events_ns"], dtype=np.int64))
+        for one in result["requests"]
     ]
     cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return ClientRun(result["cpu_ns"], int(cpu_s * 1e9), result["wall_ns"], seen)
@@ -162,7 +167,8 @@ def bodies(n: int, output_tokens: int) -> pa.RecordBatch:
 
 
 def run_paceline(engine: Engine, streams: int, requests: int, output_tokens: int, **more: Any) -> ClientRun:
-    """The load generator with all that a real run has around it: polled four times a second, rows into Arrow."""
+    """The load generator with all that a real run has around it: polled four times a second, rows into
+    Arrow."""
     run = _core.LoadRun(load_spec(engine, streams, requests, **more))
     run.push(bodies(requests, output_tokens))
     run.close_input()
@@ -183,9 +189,12 @@ def run_paceline(engine: Engine, streams: int, requests: int, output_tokens: int
     rows = pa.Table.from_batches(batches)
     origin = progress["origin_ns"]
     seen = [
-        Seen(response_id, sent + origin, np.array(events, dtype=np.int64) + origin)
+        Seen(str(response_id), sent + origin, np.array(events, dtype=np.int64) + origin)
         for response_id, sent, events in zip(
-            rows["response_id"].to_pylist(), rows["sent_ns"].to_pylist(), rows["event_ns"].to_pylist(), strict=True
+            rows["response_id"].to_pylist(),
+            rows["sent_ns"].to_pylist(),
+            rows["event_ns"].to_pylist(),
+            strict=True,
         )
     ]
     return ClientRun(progress["cpu_ns"], process_cpu_ns, progress["elapsed_ns"], seen)
@@ -197,10 +206,14 @@ def errors_us(seen: list[Seen], truths: dict[str, Truth]) -> tuple[Floats, Float
     for one in seen:
         truth = truths[one.response_id]
         if len(truth.events_ns) != len(one.events_ns):
-            raise RuntimeError(f"{one.response_id}: {len(one.events_ns)} events seen, {len(truth.events_ns)} sent")
+            raise RuntimeError(
+                f"{one.response_id}: {len(one.events_ns)} events seen, {len(truth.events_ns)} sent"
+            )
         ttft.append((one.events_ns[0] - one.sent_ns) - (truth.events_ns[0] - truth.received_ns))
         gaps.append(np.diff(one.events_ns) - np.diff(truth.events_ns))
-    return np.abs(np.array(ttft, dtype=np.float64)) / 1e3, np.abs(np.concatenate(gaps).astype(np.float64)) / 1e3
+    return np.abs(np.array(ttft, dtype=np.float64)) / 1e3, np.abs(
+        np.concatenate(gaps).astype(np.float64)
+    ) / 1e3
 
 
 def table(header: list[str], rows: list[list[str]]) -> None:

@@ -1,7 +1,8 @@
 """Memory of a run: under 200 MB for 1,000,000 recorded events, and no growth with a run's length.
 
-Each size runs in a process of its own, with all of a real run around it (store included); the peak is the kernel's
-own figure for that process. The floor is the same process that has imported everything and run one request.
+Each size runs in a process of its own, with all of a real run around it (store included); the peak is
+the kernel's own figure for that process. The floor is the same process that has imported everything and
+run one request.
 """
 
 import json

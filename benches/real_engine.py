@@ -1,57 +1,33 @@
 """The main job on a real engine and real weights, beside the engine's own clock.
 
-Starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the client saw next to
-the `timings` that the server itself reports for each request. With `--keep FOLDER` the report is kept there, as
-JSON, Markdown and HTML. Without an engine it says so and does nothing.
+Starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the client
+saw next to the `timings` that the server itself reports for each request. With `--keep FOLDER` the
+report is kept there, as JSON, Markdown and HTML. Without an engine it says so and does nothing.
 """
 
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.support.engine import Engine, find_engine, running
 
 from benches import common
-from tests.support.engine import Engine, find_engine
-
-
-@contextmanager
-def running(engine: Engine, log: Path) -> Iterator[str]:
-    """The engine's address, once it answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [engine.binary, "-m", engine.model, "--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2"]
-    command += ["--alias", "gemma-3-270m-q4_k_m"]
-    with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **engine.environment})
-        try:
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health").close()
-                    break
-                except (urllib.error.URLError, OSError):
-                    time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
 
 
 def compare(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """Client against server, over requests of at least three events: medians, and the median of the differences."""
-    pairs: dict[str, list[tuple[float, float]]] = {"TTFT | prompt_ms": [], "decode | predicted_ms": [], "TPOT": []}
+    """Client against server, over requests of at least three events: medians, and the median of the
+    differences."""
+    pairs: dict[str, list[tuple[float, float]]] = {
+        "TTFT | prompt_ms": [],
+        "decode | predicted_ms": [],
+        "TPOT": [],
+    }
     tokens_differ = 0
     for row in rows:
         timings, events = json.loads(row["server_timings"]), row["event_ns"]

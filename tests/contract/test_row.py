@@ -114,11 +114,12 @@ def test_each_field_of_a_streamed_answer_comes_through(engine: tuple[str, Path])
         assert row["completion_tokens"] == len(row["event_ns"]) == 6
         assert row["reasoning_tokens"] == 2
         assert row["event_kind"] == [2, 2, 1, 1, 1, 1]
-        assert row["event_bytes"] and sum(row["event_bytes"]) == len(row["text"].encode())
+        assert sum(row["event_bytes"]) > 0
+        assert sum(row["event_bytes"]) == len(row["text"].encode())
         assert len(row["text"].split()) == 6
         assert row["streaming"] is True
         assert row["kernel_stamped"] is True
-        # An answer may arrive before the write call has returned, so `written_ns` has no order with what follows.
+        # An answer may arrive before the write call has returned: `written_ns` has no order with it.
         assert row["sent_ns"] <= row["written_ns"]
         assert row["sent_ns"] <= row["headers_ns"] <= row["event_ns"][0]
         assert row["event_ns"] == sorted(row["event_ns"])
@@ -144,5 +145,5 @@ def test_a_bad_specification_or_batch_is_a_value_error_that_names_the_field(engi
         run(engine[0], 1, timeout_ns=0)
     with pytest.raises(ValueError, match="max_requests"):
         run(engine[0], 1, max_requests=None)
-    with pytest.raises(ValueError, match="exactly|ttft"):
+    with pytest.raises(ValueError, match="ttft"):
         _core.Sim(json.dumps({"exact": {"ttft": 1}}))

