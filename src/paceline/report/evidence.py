@@ -17,6 +17,7 @@ from paceline.stats.summary import Summary, summarise
 from paceline.stats.tokens import TokenCounts, TokenTotals, count_tokens, token_totals
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
+from paceline.store.schema import ROW_SCHEMA
 
 READING_TOK_S = 5.0
 
@@ -56,7 +57,10 @@ def gather(
     `local_tokens`: int[e], a local tokenizer's count for each event, see `stats.tokens.count_tokens`.
     `reading_tok_s`: the reader's pace for fluidity. Raises StoreError when the run cannot be read.
     """
-    rows = run.rows()
+    # The answers themselves are most of the bytes, and no figure is made from them.
+    rows = run.rows([name for name in ROW_SCHEMA.names if name != "text"])
+    # Decoding took more memory than the rows need.
+    pa.default_memory_pool().release_unused()
     manifest = run.manifest
     # Rows may be on the disk before the first progress object that tells their segment's origin.
     origins = dict.fromkeys(np.unique(rows["segment"].to_numpy()).tolist(), 0) | run.origins()
