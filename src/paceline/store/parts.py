@@ -4,7 +4,7 @@ A row may be in two parts: after a crash while small parts were being merged, or
 off was made again by a resumed run. Readers drop the double.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,25 +44,20 @@ def next_number(folder: Path, kind: str) -> int:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write one Parquet file, whole or not at all. Raises StoreError."""
-    write_pieces(path, table.schema, [table])
+    with replaced(path) as temporary, _writer(temporary, table.schema) as writer:
+        writer.write_table(table)
 
 
-def write_pieces(path: Path, schema: pa.Schema, pieces: Iterable[pa.Table]) -> None:
-    """Write one Parquet file from tables of `schema`, whole or not at all. Raises StoreError."""
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     deltas = [name for name in _DELTA_COLUMNS if name in schema.names]
-    plain = [name for name in schema.names if name not in deltas]
-    with (
-        replaced(path) as temporary,
-        pq.ParquetWriter(
-            temporary,
-            schema,
-            compression="zstd",
-            use_dictionary=plain,  # type: ignore[arg-type]  # a list of names, which the stubs forgot
-            column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in deltas} or None,
-        ) as writer,
-    ):
-        for piece in pieces:
-            writer.write_table(piece)
+    plain: Any = [name for name in schema.names if name not in deltas]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=plain,
+        column_encoding={f"{name}.list.element": "DELTA_BINARY_PACKED" for name in deltas} or None,
+    )
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -118,21 +113,23 @@ def merge_parts(folder: Path, kind: str) -> None:
     """
     for group in _groups(part_paths(folder, kind)):
         schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
-        write_pieces(group[0], schema, _pieces(group, schema))
+        with replaced(group[0]) as temporary, _writer(temporary, schema) as writer:
+            for table in _row_groups(group, schema):
+                writer.write_table(table)
         for path in group[1:]:
             path.unlink(missing_ok=True)
 
 
-def _pieces(paths: list[Path], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows of the parts in the columns of `schema`, few parts at a time."""
-    held = [schema.empty_table()]
+def _row_groups(paths: list[Path], schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of the parts in pieces that fit the memory."""
+    waiting = [schema.empty_table()]
     for path in paths:
-        held.append(read_table(path))
-        if sum(table.nbytes for table in held) >= PIECE_BYTES:
-            yield pa.concat_tables(held, promote_options="permissive")
-            held = [schema.empty_table()]
-    if len(held) > 1:
-        yield pa.concat_tables(held, promote_options="permissive")
+        waiting.append(read_table(path))
+        rows, size = sum(table.num_rows for table in waiting), sum(table.nbytes for table in waiting)
+        if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES or path == paths[-1]:
+            whole = pa.concat_tables(waiting, promote_options="permissive").select(schema.names)
+            yield whole.cast(schema).combine_chunks()
+            waiting = [schema.empty_table()]
 
 
 def _groups(paths: list[Path]) -> Iterator[list[Path]]:
