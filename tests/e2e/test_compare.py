@@ -53,7 +53,7 @@ def test_one_endpoint_against_itself_is_no_slower(cli: Cli, sim: SimProcess) -> 
         "compare", sim.url, sim.url, *SMALL, "-c", "2", "-n", "60", "--json", "-", "--fail-if-slower", "20%"
     )
     assert done.code == 0, done.err
-    assert verdicts(done.report)["ttft_ms p50"] == "no difference"
+    assert verdicts(done.report)["ttft_ms p50"] in ("no difference", "not enough data")
     plans = [open_run(entry.id).plan().column("prompt_sha256").to_pylist() for entry in list_runs()]
     assert not set(plans[0]) & set(plans[1])
 

@@ -30,8 +30,9 @@ def test_each_arrival_process(cli: Cli, sim: SimProcess, arguments: tuple[str, .
     assert outcomes["ok"] == outcomes["attempted"] > 5
     if kind != "ramp":
         assert outcomes["attempted"] == 20
-    assert report["metrics"]["ttft_ms"]["p50"]["value"] == pytest.approx(20, abs=5)
-    assert report["metrics"]["itl_ms"]["p50"]["value"] == pytest.approx(2, abs=1)
+    # How exact they are is test_golden's matter; a busy machine may make the engine late, never early.
+    assert report["metrics"]["ttft_ms"]["p50"]["value"] > 19.9
+    assert report["metrics"]["e2e_ms"]["p50"]["value"] > 33.9
     assert report["tokens"]["completion"] == 8 * outcomes["ok"]
 
 
@@ -105,7 +106,7 @@ def test_reasoning_and_tool_calls_are_tokens(cli: Cli, sims: Sims) -> None:
     assert done.code == 0, done.err
     metrics = done.report["metrics"]
     gap = metrics["ttfat_ms"]["p50"]["value"] - metrics["ttft_ms"]["p50"]["value"]
-    assert gap == pytest.approx(8, abs=2)
+    assert gap > 6
     kinds = open_run("latest").rows().column("event_kind").to_pylist()[0]
     assert kinds == [2] * 4 + [1] * 8 + [4] * 4
 
