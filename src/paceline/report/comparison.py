@@ -102,7 +102,7 @@ def _interleaved(a: Report, b: Report) -> bool:
     return bool(of_a and of_b and of_a.get("with") == b.manifest.id and of_b.get("with") == a.manifest.id)
 
 
-def _blocks(report: Report, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _blocks(report: Report, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """The block of each sample: its row's segment."""
     return Frame(report.evidence.rows).ints("segment")[rows]
 

@@ -65,7 +65,7 @@ def gather(
     # Rows may be on the disk before the first progress object that tells their segment's origin.
     origins = dict.fromkeys(np.unique(rows["segment"].to_numpy()).tolist(), 0) | run.origins()
     counts = count_tokens(rows, local_tokens)
-    samples = derive(rows, origins, reading_tok_s=reading_tok_s, local_tokens=local_tokens)
+    samples = derive(rows, origins, reading_tok_s=reading_tok_s, counts=counts)
     pace = throughput(rows, origins, counts, open_loop=is_open_loop(manifest.load))
     met = None
     if manifest.slo:

@@ -9,21 +9,24 @@ that it delays beyond their turn. Deadlines by token, rather than gaps, as in th
 import numpy as np
 import numpy.typing as npt
 
-from paceline.stats.frame import Frame, Ints
+from paceline.stats.frame import Frame
 
 
-def fluidity(frame: Frame, tokens: Ints, reading_tok_s: float) -> npt.NDArray[np.float64]:
+def fluidity(frame: Frame, tokens: npt.NDArray[np.int32], reading_tok_s: float) -> npt.NDArray[np.float64]:
     """The share of each row's tokens that arrive in time, float64[r]; 0 for a row without tokens.
 
-    `tokens`: int64[e], those of each event; they arrive together with it. `reading_tok_s`: the pace.
+    `tokens`: int32[e], those of each event; they arrive together with it. `reading_tok_s`: the pace.
     """
-    row = frame.event_row
-    running = np.concatenate([np.zeros(1, np.int64), np.cumsum(tokens)])
-    before = running[:-1] - running[frame.starts[:-1]][row]
-    since_first_s = (frame.event_ns - frame.first_ns[row]) / 1e9
+    total = frame.sum_by_row(tokens)
+    # In place: with millions of events each array is many MB.
+    in_time = (frame.event_ns - frame.spread(frame.first_ns)) / 1e9
+    in_time *= reading_tok_s
     # The first token that is still in time; a hair is taken off so that "exactly on time" is in time.
-    in_time_from = np.ceil(since_first_s * reading_tok_s - 1e-9)
-    in_time = np.clip(before + tokens - in_time_from, 0, tokens)
-    total = running[frame.starts[1:]] - running[frame.starts[:-1]]
+    in_time -= 1e-9
+    in_time_from = np.ceil(in_time, out=in_time)
+    arrived = np.cumsum(tokens)
+    arrived -= frame.spread(np.cumsum(total) - total)
+    np.subtract(arrived, in_time_from, out=in_time)
+    np.clip(in_time, 0, tokens, out=in_time)
     share: npt.NDArray[np.float64] = frame.sum_by_row(in_time) / np.maximum(total, 1)
     return share

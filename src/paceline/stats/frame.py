@@ -6,7 +6,7 @@ The row is described in docs/design/0001-border-and-row.md.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+_Item = TypeVar("_Item", bound=np.generic)
 
 MISSING = np.iinfo(np.int64).min
 """Stands for null in the arrays of nullable columns."""
@@ -25,7 +26,10 @@ CONTENT, REASONING, TOOL_CALL = 1, 2, 4
 
 @dataclass(frozen=True)
 class Frame:
-    """`table`: rows in any order. Arrays named by a row column have length r, event arrays length e."""
+    """`table`: rows in any order. Arrays named by a row column have length r, event arrays length e.
+
+    A run may have millions of events, so event arrays are few; those of a table in one chunk are views of it.
+    """
 
     table: pa.Table
 
@@ -80,10 +84,14 @@ class Frame:
         """Index of each row's first event in the flat arrays, and the total at the end, int64[r + 1]."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.event_counts)])
 
-    @cached_property
-    def event_row(self) -> Ints:
-        """The row of each event, int64[e]."""
-        return np.repeat(np.arange(self.rows), self.event_counts)
+    @property
+    def event_row(self) -> npt.NDArray[np.int32]:
+        """The row of each event, int32[e]."""
+        return self.spread(np.arange(self.rows, dtype=np.int32))
+
+    def spread(self, per_row: npt.NDArray[_Item]) -> npt.NDArray[_Item]:
+        """Each row's value for all of its events, [e]."""
+        return np.repeat(per_row, self.event_counts)
 
     @cached_property
     def event_ns(self) -> Ints:
@@ -93,7 +101,7 @@ class Frame:
     @cached_property
     def is_first(self) -> Bools:
         """The first event of its row, bool[e]."""
-        first = np.zeros(len(self.event_row), np.bool_)
+        first = np.zeros(int(self.starts[-1]), np.bool_)
         first[self.starts[:-1][self.event_counts > 0]] = True
         return first
 
@@ -123,14 +131,18 @@ class Frame:
         return np.array([origins[int(s)] for s in known], np.int64)[inverse] if len(known) else segments
 
     def sum_by_row(self, per_event: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Sums of an event array over each row, [r]."""
-        running = np.concatenate([np.zeros(1, per_event.dtype), np.cumsum(per_event)])
-        sums: npt.NDArray[Any] = running[self.starts[1:]] - running[self.starts[:-1]]
+        """Sums of an event array over each row, float64[r] of floats and int64[r] of all else."""
+        exact = np.float64 if np.issubdtype(per_event.dtype, np.floating) else np.int64
+        sums = np.zeros(self.rows, exact)
+        some = self.event_counts > 0
+        if some.any():
+            sums[some] = np.add.reduceat(per_event, self.starts[:-1][some], dtype=exact)
         return sums
 
 
 def _numpy(array: Any) -> npt.NDArray[Any]:
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
+        # Of one chunk it would make a copy too.
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return found

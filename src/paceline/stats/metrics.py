@@ -41,14 +41,14 @@ class MetricSamples:
     """Samples of one metric, in order of `at_ns`.
 
     `values`: float64[n]. `at_ns`: int64[n], monotonic: when the request was sent, or when the event that ends
-    the gap came. `row`: int64[n], the row in the table. `censored`: float64[k], lower bounds.
+    the gap came. `row`: int[n], the row in the table. `censored`: float64[k], lower bounds.
     `approximate`: token counts behind the values are approximate.
     """
 
     name: str
     values: Floats
     at_ns: Ints
-    row: Ints
+    row: npt.NDArray[np.integer]
     censored: Floats = field(default_factory=lambda: np.empty(0))
     approximate: bool = False
 
@@ -115,17 +115,20 @@ def derive(
     *,
     reading_tok_s: float = 5.0,
     local_tokens: npt.ArrayLike | None = None,
+    counts: TokenCounts | None = None,
 ) -> dict[str, MetricSamples]:
     """All metrics of a run, by name; a metric that no row has comes with no samples.
 
     `rows`: request rows in any order. `origins`: `origin_ns` of each segment. `reading_tok_s`: the reader's
-    pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. Raises ValueError for a pace that is
-    not positive, a segment without an origin, or counts that do not fit the events.
+    pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. `counts`: those of the rows, where they
+    are known. Raises ValueError for a pace that is not positive, a segment without an origin, or counts that do
+    not fit the events.
     """
     if not reading_tok_s > 0.0:
         raise ValueError(f"reading_tok_s must be positive, not {reading_tok_s}")
     frame = Frame(rows)
-    derivation = _Derivation(frame, frame.origin_ns(origins), count_frame_tokens(frame, local_tokens))
+    counts = counts or count_frame_tokens(frame, local_tokens)
+    derivation = _Derivation(frame, frame.origin_ns(origins), counts)
     found = [
         *derivation.latencies(),
         *derivation.rates(),
@@ -144,7 +147,7 @@ def coalesced_share(rows: pa.Table) -> float | None:
     None when there are no gaps.
     """
     frame = Frame(rows)
-    gaps = (frame.ok & frame.streaming)[frame.event_row] & ~frame.is_first
+    gaps = frame.spread(frame.ok & frame.streaming) & ~frame.is_first
     return float(frame.flat("event_coalesced")[gaps].mean()) if gaps.any() else None
 
 
@@ -215,9 +218,10 @@ class _Derivation:
     def _first_answer_ns(self) -> Ints:
         frame = self.frame
         answers = np.flatnonzero(frame.flat("event_kind") & (CONTENT | TOOL_CALL))
-        rows, first = np.unique(frame.event_row[answers], return_index=True)
+        places = np.searchsorted(answers, frame.starts)
+        some = places[1:] > places[:-1]
         reached = np.full(frame.rows, MISSING, np.int64)
-        reached[rows] = frame.event_ns[answers[first]]
+        reached[some] = frame.event_ns[answers[places[:-1][some]]]
         return reached
 
     def rates(self) -> list[MetricSamples]:
@@ -239,33 +243,38 @@ class _Derivation:
     def gaps(self) -> list[MetricSamples]:
         """Chunk gaps and, per token, inter-token latencies."""
         frame = self.frame
-        event_at = frame.event_ns + self.origin_ns[frame.event_row]
-        mine = self.streamed[frame.event_row]
+        mine = frame.spread(self.streamed)
         events = np.flatnonzero(mine & ~frame.is_first)
-        events = events[np.argsort(event_at[events], kind="stable")]
-        gap_ms = np.zeros(len(event_at))
-        gap_ms[1:] = np.diff(frame.event_ns) / _NS_PER_MS
-        chunk = MetricSamples(
-            "chunk_gap_ms", gap_ms[events], event_at[events], frame.event_row[events], self._open_gaps_ms()
-        )
+        events = events[np.argsort(self._event_at(events), kind="stable")]
+        gap_ms = (frame.event_ns[events] - frame.event_ns[events - 1]) / _NS_PER_MS
+        at_ns, row = self._event_at(events), frame.event_row[events]
+        chunk = MetricSamples("chunk_gap_ms", gap_ms, at_ns, row, self._open_gaps_ms())
 
         tokens = self.counts.per_event
         if (tokens[mine] > 0).all():
             each = tokens[events]
-            per_token = gap_ms[events] / each
+            if (each == 1).all():
+                # The same samples: millions of them are not kept twice.
+                itl = MetricSamples("itl_ms", gap_ms, at_ns, row, approximate=self.approximate)
+                return [chunk, itl]
+            per_token = gap_ms / each
         else:
             events, per_token = self._gaps_between_tokens(events)
-            each = tokens[events]
-        return [
-            chunk,
-            MetricSamples(
-                "itl_ms",
-                np.repeat(per_token, each),
-                np.repeat(event_at[events], each),
-                np.repeat(frame.event_row[events], each),
-                approximate=self.approximate,
-            ),
-        ]
+            each, at_ns, row = tokens[events], self._event_at(events), frame.event_row[events]
+        itl = MetricSamples(
+            "itl_ms",
+            np.repeat(per_token, each),
+            np.repeat(at_ns, each),
+            np.repeat(row, each),
+            approximate=self.approximate,
+        )
+        return [chunk, itl]
+
+    def _event_at(self, events: Ints) -> Ints:
+        """When these events came, monotonic, int64 of their number."""
+        at_ns = self.frame.event_ns[events]
+        at_ns += self.origin_ns[self.frame.event_row[events]]
+        return at_ns
 
     def _gaps_between_tokens(self, events: Ints) -> tuple[Ints, Floats]:
         """For events that carry no whole token: their gap counts for the next event that does.
@@ -275,7 +284,8 @@ class _Derivation:
         frame = self.frame
         tokens = self.counts.per_event
         carrying = np.flatnonzero(tokens > 0)
-        same_row = frame.event_row[carrying][1:] == frame.event_row[carrying][:-1]
+        row = frame.event_row[carrying]
+        same_row = row[1:] == row[:-1]
         per_token = np.full(len(tokens), np.nan)
         later = carrying[1:][same_row]
         per_token[later] = (frame.event_ns[later] - frame.event_ns[carrying[:-1][same_row]]) / (
@@ -293,8 +303,8 @@ class _Derivation:
 
     def longest_stall(self) -> MetricSamples:
         frame = self.frame
-        gap_ns = np.zeros(len(frame.event_row), np.int64)
-        gap_ns[1:] = np.diff(frame.event_ns)
+        gap_ns = np.zeros(len(frame.event_ns), np.int64)
+        np.subtract(frame.event_ns[1:], frame.event_ns[:-1], out=gap_ns[1:])
         gap_ns[frame.is_first] = 0
         longest = np.zeros(frame.rows)
         some = frame.event_counts > 0

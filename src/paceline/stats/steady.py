@@ -75,7 +75,7 @@ def throughput(
     """Rates of a run. `counts` belongs to the same rows; see `steady_windows` for the rest."""
     frame = Frame(rows)
     steady, whole = _windows(frame, origins, open_loop)
-    event_at = frame.event_ns + frame.origin_ns(origins)[frame.event_row]
+    event_at = frame.event_ns + frame.spread(frame.origin_ns(origins))
     ended = (frame.ints("end_ns") + frame.origin_ns(origins))[frame.equals("outcome", "ok")]
 
     def rates(windows: list[Window]) -> tuple[float | None, float | None, float]:

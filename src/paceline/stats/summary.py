@@ -56,7 +56,7 @@ def summarise(
     p50, p90, p95, p99 = quantile_estimates(
         seen, [0.5, 0.9, 0.95, 0.99], censored=bounds, confidence=confidence, dependent=dependent
     )
-    observed = np.concatenate([seen, bounds])
+    observed = np.concatenate([seen, bounds]) if len(bounds) else seen
     return Summary(
         n=len(seen),
         mean=float(observed.mean()) if observed.size else math.nan,

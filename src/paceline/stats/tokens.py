@@ -33,7 +33,7 @@ class TokenSource(IntEnum):
 class TokenCounts:
     """Tokens of a table of r rows with e events in all.
 
-    `per_event`: int64[e], in the order of the rows and their events.
+    `per_event`: int32[e], in the order of the rows and their events.
     `streamed`: int64[r], the sum over each row's events: what tpot divides by.
     `usage`: int64[r], what the server's usage says was streamed (hidden reasoning taken off); -1 where it
     says nothing.
@@ -41,7 +41,7 @@ class TokenCounts:
     `source`: int8[r], TokenSource. `approximate`: bool[r]. `mismatch`: bool[r], usage and events disagree.
     """
 
-    per_event: Ints
+    per_event: npt.NDArray[np.int32]
     streamed: Ints
     usage: Ints
     hidden: Ints
@@ -83,8 +83,8 @@ def count_tokens(rows: pa.Table, local_tokens: npt.ArrayLike | None = None) -> T
 def count_frame_tokens(frame: Frame, local_tokens: npt.ArrayLike | None = None) -> TokenCounts:
     """As `count_tokens`, for a frame."""
     events = frame.event_counts
-    server = frame.flat("event_tokens").astype(np.int64)
-    local = np.full(len(server), -1, np.int64) if local_tokens is None else np.asarray(local_tokens, np.int64)
+    server = frame.flat("event_tokens").astype(np.int32, copy=False)
+    local = np.broadcast_to(np.int32(-1), len(server)) if local_tokens is None else np.asarray(local_tokens)
     if len(local) != len(server):
         raise ValueError(f"local_tokens has {len(local)} counts for {len(server)} events")
     usage, hidden = _streamed_by_usage(frame)
@@ -98,15 +98,15 @@ def count_frame_tokens(frame: Frame, local_tokens: npt.ArrayLike | None = None) 
         TokenSource.CHUNKS,
     ).astype(np.int8)
 
-    per_event = np.ones(len(server), np.int64)
+    per_event = np.ones(len(server), np.int32)
     for chosen, counts in ((by_server, server), (by_local, local)):
-        where = chosen[frame.event_row]
-        per_event[where] = counts[where]
+        if chosen.any():
+            np.copyto(per_event, counts, where=frame.spread(chosen), casting="same_kind")
     spread = by_usage & (usage > events)
-    where = spread[frame.event_row]
-    per_event[where] += _spread(frame, np.where(spread, usage - events, 0))[where]
+    if spread.any():
+        per_event += _spread(frame, np.where(spread, usage - events, 0))
 
-    streamed = frame.sum_by_row(per_event).astype(np.int64)
+    streamed = frame.sum_by_row(per_event)
     return TokenCounts(
         per_event=per_event,
         streamed=streamed,
@@ -155,7 +155,7 @@ def _streamed_by_usage(frame: Frame) -> tuple[Ints, Ints]:
     """
     completion = frame.ints("completion_tokens")
     reasoning = np.maximum(frame.ints("reasoning_tokens"), 0)
-    shown = frame.sum_by_row((frame.flat("event_kind") & REASONING > 0).astype(np.int64)) > 0
+    shown = frame.sum_by_row(frame.flat("event_kind") & REASONING > 0) > 0
     said = completion >= 0
     inside = completion - reasoning >= frame.event_counts
     hidden = np.where(said & ~shown, reasoning, 0)
@@ -163,27 +163,28 @@ def _streamed_by_usage(frame: Frame) -> tuple[Ints, Ints]:
     return usage, hidden
 
 
-def _all_known(frame: Frame, counts: Ints) -> Bools:
+def _all_known(frame: Frame, counts: npt.NDArray[np.integer]) -> Bools:
     """Rows that have events, each with a count, and at least one token in all."""
-    unknown = frame.sum_by_row((counts < 0).astype(np.int64))
-    total = frame.sum_by_row(np.maximum(counts, 0))
+    unknown = frame.sum_by_row(counts < 0)
+    total = frame.sum_by_row(counts > 0)
     known: Bools = (frame.event_counts > 0) & (unknown == 0) & (total > 0)
     return known
 
 
-def _spread(frame: Frame, extra: Ints) -> Ints:
-    """`extra` tokens (int64[r]) of each row over its events by their bytes, int64[e], summing exactly.
+def _spread(frame: Frame, extra: Ints) -> npt.NDArray[np.int32]:
+    """`extra` tokens (int64[r]) of each row over its events by their bytes, int32[e], summing exactly.
 
     Rounds the running total, so that no row gains or loses a token.
     """
-    weight = frame.flat("event_bytes").astype(np.float64) + 1e-9
-    running = np.cumsum(weight)
-    before = np.concatenate([[0.0], running])[frame.starts[:-1]]
-    total = frame.sum_by_row(weight)
-    row = frame.event_row
-    share = (running - before[row]) / np.maximum(total, 1e-12)[row]
-    filled = np.rint(np.clip(share, 0.0, 1.0) * extra[row]).astype(np.int64)
-    previous = np.concatenate([np.zeros(1, np.int64), filled[:-1]])
-    previous[frame.is_first] = 0
-    spread: Ints = filled - previous
+    weight = frame.flat("event_bytes") + 1e-9
+    share = np.cumsum(weight)
+    ends = np.concatenate([[0.0], share])[frame.starts]
+    del weight
+    share -= frame.spread(ends[:-1])
+    share /= frame.spread(np.maximum(np.diff(ends), 1e-12))
+    np.clip(share, 0.0, 1.0, out=share)
+    share *= frame.spread(extra)
+    filled = np.rint(share, out=share).astype(np.int32)
+    spread = filled.copy()
+    spread[1:] -= np.where(frame.is_first[1:], 0, filled[:-1])
     return spread
