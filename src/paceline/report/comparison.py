@@ -104,7 +104,8 @@ def _interleaved(a: Report, b: Report) -> bool:
 
 def _blocks(report: Report, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """The block of each sample: its row's segment."""
-    return Frame(report.evidence.rows).ints("segment")[rows]
+    blocks: npt.NDArray[np.int64] = Frame(report.evidence.rows).ints("segment")[rows]
+    return blocks
 
 
 def _differences(a: Report, b: Report) -> list[str]:

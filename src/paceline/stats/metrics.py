@@ -120,9 +120,9 @@ def derive(
     """All metrics of a run, by name; a metric that no row has comes with no samples.
 
     `rows`: request rows in any order. `origins`: `origin_ns` of each segment. `reading_tok_s`: the reader's
-    pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. `counts`: those of the rows, where they
-    are known. Raises ValueError for a pace that is not positive, a segment without an origin, or counts that do
-    not fit the events.
+    pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. `counts`: those of the rows, where
+    they are known. Raises ValueError for a pace that is not positive, a segment without an origin, or counts
+    that do not fit the events.
     """
     if not reading_tok_s > 0.0:
         raise ValueError(f"reading_tok_s must be positive, not {reading_tok_s}")
