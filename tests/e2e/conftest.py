@@ -24,6 +24,12 @@ class Done:
     out: str
     err: str
 
+    def ended(self) -> "Done":
+        """The run was made; whether a busy machine has spoilt it is its verdict's matter, not asked here."""
+        assert self.code in (0, 1), self.err
+        assert "error: " not in self.err
+        return self
+
     @property
     def report(self) -> dict[str, Any]:
         """What `--json -` wrote."""

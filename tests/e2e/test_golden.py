@@ -47,8 +47,8 @@ def expected(request: dict[str, Any]) -> dict[str, Any]:
         "e2e_ms": at_ms[-1] - start_ms,
         "tpot_ms": (at_ms[-1] - at_ms[0]) / (sum(tokens) - tokens[0]),
         "longest_stall_ms": max(gaps),
-        "chunk_gap_ms": median(gaps),
-        "itl_ms": median(gap / n for gap, n in zip(gaps, tokens[1:], strict=True)),
+        "chunk_gap_ms": gaps,
+        "itl_ms": [gap / n for gap, n in zip(gaps, tokens[1:], strict=True)],
         "fluidity": 1 - late / sum(tokens),
         "tokens": sum(tokens),
         "reasoning": sum(event[1] for event in request["events"] if event[2] == 2),
@@ -71,12 +71,15 @@ def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, case: str) ->
 
     for name in ("ttft_ms", "ttfat_ms", "e2e_ms"):
         assert metrics[name]["p50"]["value"] == pytest.approx(median(one[name] for one in mine), abs=1.0)
-    for name in ("tpot_ms", "longest_stall_ms", "chunk_gap_ms", "itl_ms"):
+    for name in ("tpot_ms", "longest_stall_ms"):
         assert metrics[name]["p50"]["value"] == pytest.approx(median(one[name] for one in mine), abs=0.5)
+    for name in ("chunk_gap_ms", "itl_ms"):
+        pooled = [value for one in mine for value in one[name]]
+        assert metrics[name]["p50"]["value"] == pytest.approx(median(pooled), abs=0.5)
     assert metrics["fluidity"]["mean"] == pytest.approx(sum(one["fluidity"] for one in mine) / 12, abs=0.01)
     if case == "a stall":
         assert metrics["fluidity"]["mean"] == pytest.approx(0.75)
-        assert metrics["longest_stall_ms"]["p50"]["value"] == pytest.approx(1_505, abs=20)
+        assert metrics["longest_stall_ms"]["p50"]["value"] == pytest.approx(1_505, abs=50)
 
     # What the engine was asked to do, it did not do sooner.
     assert metrics["ttft_ms"]["p50"]["value"] > 39.9

@@ -26,7 +26,7 @@ def test_https_with_a_given_ca(cli: Cli, sims: Sims, authority: Path) -> None:
     assert engine.url.startswith("https://")
     ca = ("--ca-file", str(authority / "ca.pem"))
     done = cli("measure", engine.url, *SMALL, *ca, "-c", "2", "-n", "6", "--new-connections", "--json", "-")
-    assert done.code == 0, done.err
+    done.ended()
     assert done.report["outcomes"]["ok"] == 6
     rows = open_run("latest").rows().to_pylist()
     assert all(row["tls_ns"] > 0 and row["connect_ns"] > 0 for row in rows)

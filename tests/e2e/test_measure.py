@@ -22,7 +22,7 @@ from tests.e2e.conftest import SMALL, Cli, Sims
 )
 def test_each_arrival_process(cli: Cli, sim: SimProcess, arguments: tuple[str, ...], kind: str) -> None:
     done = cli("measure", sim.url, *SMALL, *arguments, "--json", "-")
-    assert done.code == 0, done.err
+    done.ended()
     report = done.report
     assert report["schema"] == "paceline.report/1"
     assert report["run"]["workload"]["load"]["arrival"]["kind"] == kind
@@ -51,7 +51,7 @@ def test_each_arrival_process(cli: Cli, sim: SimProcess, arguments: tuple[str, .
 )
 def test_each_kind_of_request(cli: Cli, sim: SimProcess, arguments: tuple[str, ...]) -> None:
     done = cli("measure", sim.url, *SMALL, *arguments, "-c", "2", "-n", "8", "--json", "-")
-    assert done.code == 0, done.err
+    done.ended()
     assert done.report["outcomes"] == {"attempted": 8, "ok": 8, "by_outcome": {"ok": 8}}
     rows = open_run("latest").rows().to_pylist()
     tokens = 5 if "--max-tokens" in arguments else 8
@@ -76,7 +76,7 @@ def test_every_format_comes_from_one_run(cli: Cli, sim: SimProcess, tmp_path: Pa
     done = cli(
         "measure", sim.url, *SMALL, "-c", "2", "-n", "12", "--name", "first", "--slo", "ttft_ms=500", *files
     )
-    assert done.code == 0, done.err
+    done.ended()
     report: dict[str, Any] = json.loads(paths["--json"].read_text())
     assert report["throughput"]["goodput_requests_s"] > 0
     assert report["run"]["id"] in done.out
@@ -103,7 +103,7 @@ def test_reasoning_and_tool_calls_are_tokens(cli: Cli, sims: Sims) -> None:
     special = ("--output-tokens", "16", "--reasoning-tokens", "4", "--tool-tokens", "4")
     engine = sims("--ttft", "10ms", "--itl", "2ms", *special)
     done = cli("measure", engine.url, "--max-tokens", "16", "-n", "4", "--json", "-")
-    assert done.code == 0, done.err
+    done.ended()
     metrics = done.report["metrics"]
     gap = metrics["ttfat_ms"]["p50"]["value"] - metrics["ttft_ms"]["p50"]["value"]
     assert gap > 0
@@ -127,7 +127,7 @@ def test_a_key_reaches_the_endpoint_and_no_record(
         "-H",
         "x-other: hidden-42",
     )
-    assert done.code == 0, done.err
+    done.ended()
     everything = done.out + done.err
     for path in home.rglob("*"):
         if path.is_file():

@@ -12,7 +12,7 @@ from tests.e2e.conftest import SMALL, Cli
 
 @pytest.fixture
 def run_id(cli: Cli, sim: SimProcess) -> str:
-    assert cli("measure", sim.url, *SMALL, "-c", "2", "-n", "8", "--name", "mine").code == 0
+    cli("measure", sim.url, *SMALL, "-c", "2", "-n", "8", "--name", "mine").ended()
     return list_runs()[0].id
 
 
@@ -75,7 +75,7 @@ def test_options_go_before_settings_and_settings_before_defaults(
         """
     )
     done = cli("--config", file, "measure", sim.url, *SMALL, "-n", "2", "--timeout", "9s")
-    assert done.code == 0, done.err
+    done.ended()
     manifest = open_run("latest", at=tmp_path / "elsewhere").manifest
     assert manifest.load["timeout_ns"] == 9_000_000_000
     assert manifest.slo == {"ttft_ms": 450}
