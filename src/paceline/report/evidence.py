@@ -24,8 +24,8 @@ READING_TOK_S = 5.0
 
 @dataclass(frozen=True)
 class Evidence:
-    """`rows`: r rows, warm-up included, in order of `request_index`. `plan`: what was asked of them, and
-    perhaps of more. `samples`, `summaries`: by metric.
+    """`rows`: r rows, warm-up included, in order of `request_index`, without `text`, `event_tokens` and
+    `event_bytes`. `plan`: what was asked of them, and perhaps of more. `samples`, `summaries`: by metric.
 
     `by_outcome`: the measured rows, counted. `goodput`: None without stated limits.
     """
@@ -59,12 +59,14 @@ def gather(
     """
     # The answers themselves are most of the bytes, and no figure is made from them.
     rows = run.rows([name for name in ROW_SCHEMA.names if name != "text"])
-    # Decoding took more memory than the rows need.
-    pa.default_memory_pool().release_unused()
     manifest = run.manifest
     # Rows may be on the disk before the first progress object that tells their segment's origin.
     origins = dict.fromkeys(np.unique(rows["segment"].to_numpy()).tolist(), 0) | run.origins()
     counts = count_tokens(rows, local_tokens)
+    # No more is made from these. In one chunk, the events can be used where they lie.
+    rows = rows.drop_columns(["event_tokens", "event_bytes"]).combine_chunks()
+    # Decoding took more memory than the rows need.
+    pa.default_memory_pool().release_unused()
     samples = derive(rows, origins, reading_tok_s=reading_tok_s, counts=counts)
     pace = throughput(rows, origins, counts, open_loop=is_open_loop(manifest.load))
     met = None

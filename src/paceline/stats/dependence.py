@@ -58,11 +58,11 @@ class Dependence:
         n = len(self.values)
         if n < _FEWEST:
             return 1.0
-        below = (self.values <= quantile).astype(np.float64)
+        below = self.values <= quantile
         if n >= _MANY:
             return max(1.0, _block_inflation(below))
         by_scores = _sum_of_lags(_indicator_correlation(self.autocorrelation, p), n)
-        by_indicator = _sum_of_lags(_fitted_autocorrelation(below), n)
+        by_indicator = _sum_of_lags(_fitted_autocorrelation(below.astype(np.float64)), n)
         return _widened(max(1.0, by_scores, by_indicator), n)
 
 
@@ -159,12 +159,13 @@ def _extrapolate(r: Floats, coefficients: Floats) -> Floats:
     return implied[:length]
 
 
-def _block_inflation(below: Floats) -> float:
+def _block_inflation(below: npt.NDArray[np.bool_]) -> float:
     """Inflation from the variance of block means, widened as a variance of so few blocks must be."""
     from scipy.special import stdtrit
 
     length = len(below) // _BLOCKS
-    variance = float(below.var())
+    share = float(below.mean())
+    variance = share * (1.0 - share)
     if variance == 0.0:
         return 1.0
     means = below[: length * _BLOCKS].reshape(_BLOCKS, length).mean(axis=1)

@@ -132,10 +132,11 @@ def derive(
     found = [
         *derivation.latencies(),
         *derivation.rates(),
-        *derivation.gaps(),
         derivation.longest_stall(),
         derivation.fluidity(reading_tok_s),
         *derivation.connection(),
+        # Last, since these have a sample for every event, in memory from here on.
+        *derivation.gaps(),
     ]
     by_name = {samples.name: samples for samples in found}
     return {name: by_name[name] for name in METRICS}
@@ -246,7 +247,10 @@ class _Derivation:
         mine = frame.spread(self.streamed)
         events = np.flatnonzero(mine & ~frame.is_first)
         events = events[np.argsort(self._event_at(events), kind="stable")]
-        gap_ms = (frame.event_ns[events] - frame.event_ns[events - 1]) / _NS_PER_MS
+        gap_ns = frame.event_ns[events]
+        gap_ns -= frame.event_ns[events - 1]
+        gap_ms = gap_ns / _NS_PER_MS
+        del gap_ns
         at_ns, row = self._event_at(events), frame.event_row[events]
         chunk = MetricSamples("chunk_gap_ms", gap_ms, at_ns, row, self._open_gaps_ms())
 

@@ -63,8 +63,18 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read one Parquet file. Raises StoreError when it is damaged or cannot be read."""
     try:
-        wanted = None if columns is None else list(columns)
-        return pq.read_table(path, columns=wanted, partitioning=None, use_threads=False)
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            present = file.schema_arrow
+            wanted = [
+                name for name in (present.names if columns is None else columns) if name in present.names
+            ]
+            empty = pa.schema([present.field(name) for name in wanted]).empty_table()
+            # Reading all row groups at once takes several times the memory of what is read.
+            groups = [
+                file.read_row_group(number, columns=wanted, use_threads=False).select(wanted)
+                for number in range(file.num_row_groups)
+            ]
+            return pa.concat_tables([empty, *groups])
     except (pa.ArrowException, OSError) as error:
         raise StoreError(
             f"{path} cannot be read: {str(error).splitlines()[0]}",
@@ -102,7 +112,16 @@ def first_of_each(table: pa.Table) -> pa.Table:
     order = np.lexsort((np.arange(len(index)), incomplete, index))
     ordered = index[order]
     keep = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    return table.take(pa.array(order[keep]))
+    return _taken(table, pa.array(order[keep]))
+
+
+def _taken(table: pa.Table, places: "pa.Array[Any]") -> pa.Table:
+    """These rows. One column after the other, so that little is in memory twice."""
+    columns = {}
+    for name in table.column_names:
+        columns[name] = table[name].take(places)
+        table = table.drop_columns([name])
+    return pa.table(columns)
 
 
 def merge_parts(folder: Path, kind: str) -> None:
