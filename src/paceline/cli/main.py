@@ -14,6 +14,9 @@ from paceline.cli.commands import calibrate, compare, demo, measure, runs, sim
 from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
+# Arrow's own allocators keep several times what a report needs; this is read when Arrow is first imported.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
 app = typer.Typer(
     name="paceline",
     help="Measure the speed of any AI inference endpoint truthfully, and prove the instrument's own error.",

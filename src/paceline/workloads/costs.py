@@ -6,6 +6,7 @@ joint that a prompt can have, and says None when a tokenizer does otherwise. Suc
 by one (fit.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -31,7 +32,7 @@ class Costs:
     words of one token after a space.
     """
 
-    cumulative: list[int]
+    cumulative: Sequence[int]
     at_start: list[int]
     prefix_words: list[str]
     opening: list[int]
@@ -46,7 +47,7 @@ def word_costs(corpus: Corpus) -> Costs:
     words = corpus.common_words[:PREFIX_VOCABULARY]
     one = [1] * len(words)
     sentences = len(corpus.sentence_at) - 1
-    return Costs(list(range(len(corpus.word_at))), [0] * sentences, words, one, one, one, one, words)
+    return Costs(range(len(corpus.word_at)), [0] * sentences, words, one, one, one, one, words)
 
 
 def measure(corpus: Corpus, tokenizer: LocalTokenizer) -> Costs | None:
