@@ -23,7 +23,7 @@ _DELTA_COLUMNS = ("event_ns",)
 MERGED_ROWS = 200_000
 MERGED_BYTES = 256 * 1024 * 1024
 ROW_GROUP_ROWS = 5_000
-ROW_GROUP_BYTES = 16 * 1024 * 1024
+ROW_GROUP_BYTES = 4 * 1024 * 1024
 
 
 def part_paths(folder: Path, kind: str) -> list[Path]:
@@ -147,8 +147,8 @@ def _row_groups(paths: list[Path], schema: pa.Schema) -> Iterator[pa.Table]:
         rows, size = sum(table.num_rows for table in waiting), sum(table.nbytes for table in waiting)
         if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES or path == paths[-1]:
             whole = pa.concat_tables(waiting, promote_options="permissive").select(schema.names)
-            yield whole.cast(schema).combine_chunks()
             waiting = [schema.empty_table()]
+            yield whole.cast(schema)
 
 
 def _groups(paths: list[Path]) -> Iterator[list[Path]]:
