@@ -42,17 +42,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class ClientRun:
-    """One run of a client: CPU of its loop, CPU of its whole process, wall time, events, and all
-    responses."""
+    """One run of a client: CPU of its loop, CPU of its whole process, wall time, and the responses."""
 
     cpu_ns: int
     process_cpu_ns: int
     wall_ns: int
     seen: list[Seen]
-
-    @property
-    def events(self) -> int:
-        return sum(len(one.events_ns) for one in self.seen)
 
 
 @dataclass
@@ -109,12 +104,14 @@ def reference_engine(
             process.stdout.close()
 
 
-def run_bare(engine: Engine, streams: int, requests: int, output_tokens: int) -> ClientRun:
-    """The floor: `benches/bare_client`."""
+def run_bare(
+    engine: Engine, streams: int, requests: int, output_tokens: int, *, keep: bool = True
+) -> ClientRun:
+    """The floor: `benches/bare_client`. Without `keep` it forgets what it reads, and nothing is `seen`."""
     binary = ROOT / "target" / "release" / "paceline-bare-client"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     out = subprocess.run(
-        [binary, engine.address, str(streams), str(requests), str(output_tokens)],
+        [binary, engine.address, str(streams), str(requests), str(output_tokens), "keep" if keep else "drop"],
         check=True,
         capture_output=True,
         text=True,
@@ -124,6 +121,7 @@ def run_bare(engine: Engine, streams: int, requests: int, output_tokens: int) ->
     seen = [
         Seen(one["id"], one["sent_ns"], np.array(one["events_ns"], dtype=np.int64))
         for one in result["requests"]
+        if keep
     ]
     cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return ClientRun(result["cpu_ns"], int(cpu_s * 1e9), result["wall_ns"], seen)
