@@ -47,6 +47,7 @@ lint: dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(PY) -m mypy.stubtest paceline._core
 
 bench: dev
 	$(PY) benches/run.py

@@ -71,6 +71,16 @@ def test_durations_for_people() -> None:
     assert units.format_ms(53.0) == "53.0 ms"
 
 
+@pytest.mark.parametrize("text", ["5", "30", "2.5"])
+def test_a_bare_number_is_answered_with_its_seconds(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        units.parse_duration_ns(text, "--duration")
+    hint = caught.value.hint or ""
+    assert f"write {text}s " in hint
+    # As they are printed, in 80 columns.
+    assert max(len(f"error: {caught.value.message}"), len(f"hint: {hint}")) <= 80
+
+
 def test_rates_bytes_and_shares_for_people() -> None:
     assert units.format_rate(64.123) == "64.1 tok/s"
     assert units.format_rate(12345.6) == "12,346 tok/s"

@@ -49,7 +49,7 @@ def parse_duration_ns(text: str, what: str = "duration") -> int:
     while position < len(wanted):
         part = _PART.match(wanted, position)
         if part is None:
-            raise UsageError(f"{what}: {text!r} is not a duration", _DURATION_HINT)
+            raise UsageError(f"{what}: {text!r} is not a duration", _unit_hint(wanted))
         total_ns += float(part.group(1)) * _NS_PER_UNIT[part.group(2)]
         position = part.end()
     if not wanted:
@@ -60,6 +60,13 @@ def parse_duration_ns(text: str, what: str = "duration") -> int:
     if whole_ns < 1:
         raise UsageError(f"{what}: {text!r} is not positive", _DURATION_HINT)
     return whole_ns
+
+
+def _unit_hint(wanted: str) -> str:
+    """For a bare number what was probably meant."""
+    if re.fullmatch(_NUMBER, wanted, re.ASCII):
+        return f"write {wanted}s for seconds; units are ms, s, m and h, as in 500ms or 1h30m"
+    return _DURATION_HINT
 
 
 def parse_percentage(text: str, what: str = "percentage") -> float:

@@ -46,6 +46,13 @@ def test_a_wrong_path_model_or_key(cli: Cli, sims: Sims, monkeypatch: pytest.Mon
     refused(cli("measure", engine.url.replace("/v1", "/v7"), "-m", "alpha", *key), 2, "/v7")
     refused(cli("measure", engine.url, "-m", "gamma", *key), 2, "gamma", "alpha", "beta")
     refused(cli("measure", engine.url, *key), 2, "--model", "alpha", "beta")
+    refused(
+        cli("measure", engine.url.replace("/v1", "/v2"), *key),
+        2,
+        "no model is given",
+        "/v2/models",
+        "/v1/models",
+    )
     refused(cli("measure", engine.url, "-m", "alpha", "--api-key-env", "WRONG_KEY"), 2, "401")
     refused(cli("measure", engine.url, "-m", "alpha"), 2, "401")
     refused(cli("measure", engine.url, "-m", "alpha", "--api-key-env", "NO_SUCH_KEY"), 2, "NO_SUCH_KEY")
@@ -83,12 +90,14 @@ def test_an_answer_that_is_no_stream(cli: Cli, web_page: str) -> None:
         (("--arrival", "poisson"), ("--rate",)),
         (("--rate", "5", "--burstiness", "2", "--arrival", "constant"), ("--burstiness",)),
         (("--ramp", "1:5"), ("--duration",)),
-        (("--rate", "0"), ("--rate",)),
-        (("--duration", "10"), ("--duration", "10")),
+        (("--rate", "0"), ("--rate must be greater than 0, not 0", "hint: write a number above 0")),
+        (("--duration", "10"), ("--duration", "hint: write 10s for seconds")),
+        (("--timeout", "5"), ("--timeout", "hint: write 5s for seconds")),
         (("--prompt-tokens", "pareto:3"), ("pareto",)),
         (("--slo", "speed=3"), ("speed", "ttft_ms")),
         (("--slo", "ttft_ms"), ("ttft_ms",)),
-        (("--extra-body", "{"), ("--extra-body",)),
+        (("--slo", "itl_ms=5,ttft=500"), ("'ttft'", "hint: did you mean ttft_ms?")),
+        (("--extra-body", "{"), ("--extra-body", "hint: write one object, in single quotes")),
         (("--extra-body", '{"n": 3}'), ("`n`",)),
         (("--header", "nonsense"), ("header",)),
         (("--protocol", "smtp"), ("smtp", "chat")),
@@ -132,7 +141,8 @@ def test_runs_that_are_not_there(cli: Cli) -> None:
 
 def test_a_port_that_is_taken(cli: Cli, sim: SimProcess) -> None:
     port = sim.address.rpartition(":")[2]
-    refused(cli("sim", "--port", port), 2, "listen")
+    refused(cli("sim", "--port", port), 2, "listen", "hint: give another --port, or --port 0")
+    refused(cli("sim", "--host", "192.0.2.1", "--port", "0"), 2, "listen", "hint: give an address")
 
 
 def test_no_command_and_help(cli: Cli) -> None:

@@ -72,6 +72,23 @@ def test_two_models_and_two_keys(cli: Cli, sims: Sims, monkeypatch: pytest.Monke
     assert [done.report[side]["run"]["model"] for side in "ab"] == ["alpha", "beta"]
 
 
+def test_the_key_of_one_host_is_not_sent_to_another(
+    cli: Cli, sims: Sims, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY_A", "sk-a")
+    engine = sims("--api-key-env", "KEY_A", "--ttft", "5ms", "--itl", "1ms")
+    # The same machine by another name: neither is asked anything.
+    other = engine.url.replace("127.0.0.1", "localhost")
+    asked = ("compare", engine.url, other, *SMALL, "-n", "10", "--api-key-env", "KEY_A")
+    done = cli(*asked)
+    assert done.code == 2
+    assert "the key is for 127.0.0.1, and would be sent to localhost too" in done.err
+    assert "hint: say what B gets: --api-key-env-b" in done.err
+    assert list_runs() == []
+    cli(*asked, "--api-key-env-b", "KEY_A").ended()
+    assert len(list_runs()) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

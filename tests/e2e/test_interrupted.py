@@ -82,6 +82,7 @@ def test_a_killed_run_can_be_read_and_finished(cli: Cli, sim: SimProcess) -> Non
     again = cli("runs", "resume", before.id)
     assert again.code == 2
     assert "complete" in again.err
+    assert f"hint: see it: paceline runs show {before.id}" in again.err
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_there_is(cli: Cli, sim: SimProcess) -> None:

@@ -89,8 +89,9 @@ def test_the_only_model_is_taken_and_several_are_listed() -> None:
 def test_without_a_model_it_is_the_list_that_must_answer() -> None:
     server = FakeServer()
     said = refused(server, "/api", model=None)
-    assert "there is no /api/models (404): and no model is given" in said
-    assert f"use {server.url}/v1;" in said
+    assert "no model is given, and there is no /api/models (404)" in said
+    assert f"give --model, or the right base URL: perhaps {server.url}/v1;" in said
+    assert "the server answers at: /v1/models" in said
     assert "no model is given" in refused(FakeServer(models=None), model=None)
     locked = FakeServer(gets={"/v1/models": error(401, "No key")})
     assert "a key is needed (401)" in refused(locked, model=None)

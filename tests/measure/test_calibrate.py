@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from paceline.cli.commands.calibrate import summary_lines
 from paceline.errors import RunError
 from paceline.measure import calibrate as module
 from paceline.measure.calibrate import (
@@ -73,6 +74,7 @@ def test_what_limits_a_cell() -> None:
     assert limit_of(cell()) is None
     assert limit_of(cell(error_us=1_500)) == "error"
     assert limit_of(cell(sent=0.5)) == "engine"
+    assert limit_of(cell(sent=0.5, error_us=1_500)) == "error"
 
 
 def test_rising_stops_at_the_first_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +91,31 @@ def test_rising_stops_at_the_first_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert document["max_events_limited_by"] == "error"
     assert len(document["cells"]) == len(GRID) + 3
     assert calibrate(quick=True)["max_events_limited_by"] == "not looked for"
+
+
+def test_what_a_slow_engine_sent_counts_and_what_was_not_looked_for_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    errors = {16: 30.0, 64: 20.0}
+
+    def run_cell(asked: Cell, load: object) -> dict[str, Any]:
+        return cell(asked.streams, errors[asked.streams], sent=0.8 if asked.streams == 64 else 1.0)
+
+    monkeypatch.setattr(module, "run_cell", run_cell)
+    document = calibrate(quick=True)
+    assert document["max_events_s"] == 0.8 * 64 * 100
+    assert document["max_events_limited_by"] == "not looked for"
+    assert summary_lines(document) == [
+        "up to 5,120 events/s with an error under 1000 us (p99);",
+        "no limit was looked for beyond 5,120 events/s",
+    ]
+    errors[64] = 3_000.0
+    document = calibrate(quick=True)
+    assert (document["max_events_s"], document["max_events_limited_by"]) == (1_600, "error")
+    errors[16] = 3_000.0
+    document = calibrate(quick=True)
+    assert document["max_events_s"] is None
+    assert "in every cell" in summary_lines(document)[0]
 
 
 def test_the_whole_takes_less_than_a_minute() -> None:

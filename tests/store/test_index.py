@@ -21,11 +21,11 @@ def ids(home: Path) -> list[str]:
 
 
 def test_a_lost_index_is_rebuilt(home: Path) -> None:
-    stored(home, "b", name="second")
-    stored(home, "a", name="first")
-    assert [(entry.id, entry.name) for entry in Index(home).entries()] == [("a", "first"), ("b", "second")]
+    stored(home, "b", name="first")
+    stored(home, "a", name="second")
+    assert [(entry.id, entry.name) for entry in Index(home).entries()] == [("b", "first"), ("a", "second")]
     index_file(home).unlink()
-    assert ids(home) == ["a", "b"]
+    assert ids(home) == ["b", "a"]
     assert index_file(home).exists()
 
 

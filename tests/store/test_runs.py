@@ -34,8 +34,12 @@ def test_a_run_is_found_by_id_beginning_name_and_latest(three: list[str]) -> Non
 
 def test_the_latest_is_the_one_started_last(write: Write) -> None:
     late = write(id="20261130-071502-aaaa", started_at="2026-11-30T07:15:02.900Z")
-    write(id="20261130-071502-zzzz", started_at="2026-11-30T07:15:02.100Z")
+    early = write(id="20261130-071502-zzzz", started_at="2026-11-30T07:15:02.100Z")
+    middle = write(id="20261130-071502-mmmm", started_at="2026-11-30T08:15:02.500+01:00")
+    (runs_folder() / "20261130-071501-unreadable").mkdir()
     assert open_run("latest").id == late.id
+    in_order = [late.id, middle.id, early.id, "20261130-071501-unreadable"]
+    assert [entry.id for entry in list_runs()] == in_order
 
 
 def test_an_ambiguous_beginning_names_the_candidates(three: list[str]) -> None:
@@ -57,9 +61,13 @@ def test_without_runs_the_error_says_where_it_looked(home: Path) -> None:
 
 def test_the_list_is_newest_first(three: list[str], write: Write) -> None:
     write(id="20261202-000000-dddd")
-    (runs_folder() / "20261203-broken").mkdir()
+    (runs_folder() / "99991231-235959-ffff").mkdir()
     entries = list_runs()
-    assert [entry.id for entry in entries] == ["20261203-broken", "20261202-000000-dddd", *reversed(three)]
+    assert [entry.id for entry in entries] == [
+        "99991231-235959-ffff",
+        "20261202-000000-dddd",
+        *reversed(three),
+    ]
     assert [entry.state for entry in entries] == ["unreadable", "running", *["complete"] * 3]
     assert entries[0].started_at is None
     assert entries[1].started_at is not None

@@ -39,6 +39,7 @@ def stored_pair(a: str, b: str) -> Pair:
 def measure_both(a: "Prepared", b: "Prepared", pairs: int | None = None) -> Pair:
     """Measure two endpoints in turn, with a view."""
     from paceline.cli.live import make_view
+    from paceline.cli.render import request_words
     from paceline.measure.interleave import interleave, pairs_for
     from paceline.store.runs import open_run
 
@@ -47,7 +48,7 @@ def measure_both(a: "Prepared", b: "Prepared", pairs: int | None = None) -> Pair
         talk(f"{letter}: {side.target.display}, model {side.target.model}")
         for note in side.notes:
             talk(f"  {note}")
-    for line in a.job.load.describe():
+    for line in (*a.job.load.describe(), request_words(a.job.workload)):
         talk(f"  each: {line}")
     talk(f"  in {count} pairs of blocks, in random order")
     with make_view(f"{a.target.model} against {b.target.model}") as view:
@@ -61,7 +62,7 @@ def comparison_of(pair: Pair, smallest_difference: float) -> "ComparisonReport":
     from paceline.report.comparison import compare_reports
 
     if pair.interrupted:
-        talk("interrupted: this compares what there is")
+        talk("interrupted: this compares what there is, and cannot be resumed")
     return compare_reports(report_of(pair.a), report_of(pair.b), smallest_difference=smallest_difference)
 
 

@@ -312,9 +312,19 @@ def parse_slo(text: str | None, own: "MeasureSettings") -> dict[str, float] | No
     if text is None and not own.slo:
         return None
     text = text if text is not None else ",".join(f"{name}={limit}" for name, limit in own.slo.items())
+    from paceline.config import closest
     from paceline.stats.goodput import Slo
+    from paceline.stats.metrics import METRICS
 
+    for name in (part.partition("=")[0].strip() for part in text.split(",")):
+        near = closest(name, list(METRICS)) if name and name not in METRICS else None
+        if near is not None:
+            raise ConfigError(f"--slo: there is no metric {name!r}", f"did you mean {near}?")
     return Slo.parse(text).limits
+
+
+# Shells take double quotes away.
+_EXTRA_HINT = "write one object, in single quotes: --extra-body '{\"ignore_eos\": true}'"
 
 
 def _extra(text: str | None) -> dict[str, Any]:
@@ -323,7 +333,7 @@ def _extra(text: str | None) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"--extra-body is not JSON: {error}") from None
+        raise ConfigError(f"--extra-body is not JSON: {error}", _EXTRA_HINT) from None
     if not isinstance(document, dict):
-        raise ConfigError("--extra-body is not a JSON object", "write it as '{\"ignore_eos\": true}'")
+        raise ConfigError("--extra-body is not a JSON object", _EXTRA_HINT)
     return document

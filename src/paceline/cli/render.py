@@ -11,15 +11,23 @@ if TYPE_CHECKING:
     from paceline.measure.job import Prepared
     from paceline.report.model import Report
     from paceline.store.runs import StoredRun
+    from paceline.workloads.spec import WorkloadSpec
 
 
 def say_head(prepared: "Prepared") -> None:
     """Before load begins: what will be done, and what the endpoint's check has shown."""
     talk(f"measuring {prepared.target.display}, model {prepared.target.model}")
-    for line in (*prepared.job.load.describe(), *prepared.notes):
+    for line in (*prepared.job.load.describe(), request_words(prepared.job.workload), *prepared.notes):
         talk(f"  {line}")
     if prepared.requests.encodes_each:
         talk("  preparing requests: with this tokenizer each prompt is cut and encoded by itself")
+
+
+def request_words(workload: "WorkloadSpec") -> str:
+    """How long each request is, in words."""
+    answers = workload.output_tokens if workload.output_tokens is not None else workload.max_tokens
+    limit = "" if answers is None else f", answers of up to {answers}"
+    return f"prompts of {workload.prompt_tokens} tokens{limit}"
 
 
 def conclude(result: "RunResult", flags: "ReportFlags") -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from paceline.endpoints.answer import Answer, read_answer
 from paceline.endpoints.client import Client, Reply
-from paceline.endpoints.refusal import models_hint, refusal, wrong_path
+from paceline.endpoints.refusal import models_hint, no_model, refusal
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
@@ -175,7 +175,7 @@ def _only_model(client: Client, models: tuple[str, ...] | None, reply: Reply) ->
     if reply.status in (401, 403, 429) or reply.status >= 500:
         raise refusal(reply, client, "", None)
     if reply.status in (404, 405):
-        raise wrong_path(client, _models_path(target), reply.status, "and no model is given")
+        raise no_model(client, _models_path(target), reply.status)
     raise EndpointError(
         f"{target.display}: no model is given, and the server lists none", "give it with --model"
     )

@@ -112,12 +112,24 @@ def wrong_path(client: Client, path: str, status: int, said: str) -> EndpointErr
     message = f"{target.display}: there is no {path.partition('?')[0]} ({status})" + (
         f": {said}" if said else ""
     )
+    return EndpointError(message, _paths_hint(client, "use"))
+
+
+def no_model(client: Client, path: str, status: int) -> EndpointError:
+    """No model is given, and the server has no list of models at this base URL. Asks it for its paths."""
+    message = (
+        f"{client.target.display}: no model is given, and there is no {path.partition('?')[0]} ({status})"
+    )
+    return EndpointError(message, f"give --model, or the right base URL: {_paths_hint(client, 'perhaps')}")
+
+
+def _paths_hint(client: Client, verb: str) -> str:
+    """Which URL would probably work, and the paths that the server has."""
     answers, suggestion = _paths_that_exist(client)
-    if suggestion:
-        return EndpointError(message, f"use {suggestion}; the server answers at: {', '.join(answers)}")
-    if answers:
-        return EndpointError(message, f"the server answers at: {', '.join(answers)}")
-    return EndpointError(message, "is this an OpenAI-compatible server? its base URL often ends with /v1")
+    if not answers:
+        return "is this an OpenAI-compatible server? its base URL often ends with /v1"
+    known = f"the server answers at: {', '.join(answers)}"
+    return f"{verb} {suggestion}; {known}" if suggestion else known
 
 
 def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:

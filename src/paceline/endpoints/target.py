@@ -28,6 +28,7 @@ _RESERVED_HEADERS = (
 _CREDENTIAL = re.compile(
     r"(^|[_-])(key|apikey|token|secret|password|passwd|sig|signature|auth|code)$", re.IGNORECASE
 )
+_CREDENTIAL_HEADERS = ("authorization", "proxy-authorization", "cookie")
 _URL_HINT = "write the base URL of the server: http://localhost:8000 or https://api.example.com/v1"
 
 
@@ -199,6 +200,12 @@ class Target:
             "api_key": self.api_key is not None,
             "own_ca": self.ca_pem is not None,
         }
+
+
+def is_credential(header: str) -> bool:
+    """Whether a header of this name, or written `Name: value`, says who is asking."""
+    name = header.partition(":")[0].strip().lower()
+    return name in _CREDENTIAL_HEADERS or _CREDENTIAL.search(name) is not None
 
 
 def _split(url: str) -> SplitResult:

@@ -16,7 +16,7 @@ from paceline.measure.live_stats import LiveStats, Snapshot
 from paceline.measure.segment import Observer, Segment, SegmentResult
 from paceline.store.manifest import RunState
 from paceline.store.runs import StoredRun
-from paceline.store.writer import RunWriter
+from paceline.store.writer import RunWriter, complete_error
 
 Watcher = Callable[[Snapshot], None]
 
@@ -50,7 +50,7 @@ def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path |
 def check_resumable(run: StoredRun) -> None:
     """Before the endpoint is asked: StoreError for a run that is whole, ConfigError for half of a pair."""
     if run.state == "complete":
-        raise StoreError(f"run {run.id} is complete: there is nothing to resume")
+        raise complete_error(run.id)
     if run.state == "running":
         raise StoreError(f"run {run.id} is being written by another process", "wait until it has ended")
     if "interleaved" in run.manifest.load:

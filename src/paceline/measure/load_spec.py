@@ -240,6 +240,8 @@ def _lesser(first: int | None, second: int | None) -> int | None:
 def _arrival_words(arrival: Closed | Constant | Poisson | Gamma | Ramp) -> str:
     match arrival:
         case Closed():
+            if arrival.concurrency == 1:
+                return "one request at a time"
             return f"closed loop of {arrival.concurrency} in flight"
         case Constant():
             return f"{arrival.rate_requests_s:g} requests/s, evenly spaced"
@@ -311,20 +313,28 @@ def auto_threads(streams: int | None) -> int:
 
 
 def _check_positive(options: LoadOptions) -> None:
-    for name, value, most in (
-        ("--concurrency", options.concurrency, 1_000_000),
-        ("--rate", options.rate_requests_s, 1e7),
-        ("--burstiness", options.burstiness, 1e7),
-        ("--requests", options.requests, None),
-        ("--threads", options.threads, 256),
+    for name, value, most, example in (
+        ("--concurrency", options.concurrency, 1_000_000, "16"),
+        ("--rate", options.rate_requests_s, 1e7, "5"),
+        ("--burstiness", options.burstiness, 1e7, "0.5"),
+        ("--requests", options.requests, None, "100"),
+        ("--threads", options.threads, 256, "2"),
     ):
         # Written so that a NaN does not pass.
         if value is not None and not value > 0:
-            raise ConfigError(f"{name} must be greater than 0, not {value:g}")
+            raise ConfigError(
+                f"{name} must be greater than 0, not {value:g}",
+                f"write a number above 0, as in {name} {example}, or leave it out",
+            )
         if value is not None and most is not None and value > most:
-            raise ConfigError(f"{name} must be at most {most:g}, not {value:g}")
+            raise ConfigError(
+                f"{name} must be at most {most:g}, not {value:g}",
+                f"write a smaller one, as in {name} {example}",
+            )
     if not 0 <= options.seed < 1 << 64:
-        raise ConfigError(f"--seed must lie between 0 and 2^64 - 1, not {options.seed}")
+        raise ConfigError(
+            f"--seed must lie between 0 and 2^64 - 1, not {options.seed}", "any will do: --seed 1"
+        )
 
 
 def _arrival(options: LoadOptions, duration_ns: int | None) -> Closed | Constant | Poisson | Gamma | Ramp:

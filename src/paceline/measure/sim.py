@@ -58,7 +58,7 @@ def serve(
         try:
             address = served.start()
         except (ValueError, RuntimeError) as error:
-            raise ConfigError(str(error), "another --port, or another path") from None
+            raise ConfigError(str(error), _start_hint(str(error))) from None
         try:
             announce(address)
             ended.wait(with_parent=with_parent)
@@ -66,6 +66,14 @@ def serve(
         finally:
             served.stop()
     return counters
+
+
+def _start_hint(problem: str) -> str:
+    if not problem.startswith("cannot listen"):
+        return "give another path, or check this one's permissions"
+    if "in use" in problem or "denied" in problem:
+        return "give another --port, or --port 0 for a free one"
+    return "give an address of this machine: --host 127.0.0.1"
 
 
 class _EndSignals:

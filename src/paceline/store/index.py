@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,12 +52,13 @@ class Index:
             self._with(lambda connection: connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)))
 
     def entries(self) -> list[IndexEntry]:
-        """All runs that have a folder, oldest first. Never fails: without index, the manifests are read."""
+        """All runs that have a folder, by their starts. Never fails: without index, manifests are read."""
         present = _run_ids(self._runs)
         try:
-            return self._with(lambda connection: self._mended(connection, present))
+            found = self._with(lambda connection: self._mended(connection, present))
         except (sqlite3.Error, NewerIndexError, OSError):
-            return [self._read(run_id) for run_id in present]
+            found = [self._read(run_id) for run_id in present]
+        return sorted(found, key=_start)
 
     def _with(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         try:
@@ -111,15 +113,26 @@ def _entry(manifest: RunManifest) -> IndexEntry:
     return IndexEntry(
         id=manifest.id,
         name=manifest.name,
-        started_at=manifest.started_at.isoformat(),
+        started_at=manifest.started_at.astimezone(UTC).isoformat(),
         endpoint=manifest.endpoint,
         model=manifest.model,
         state=manifest.state,
     )
 
 
+def _start(entry: IndexEntry) -> tuple[str, str]:
+    """When a run began, to the microsecond; of an unreadable one, to the second, from its id."""
+    if entry.started_at:
+        return entry.started_at, entry.id
+    try:
+        moment = datetime.strptime(entry.id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return "", entry.id
+    return moment.isoformat(), entry.id
+
+
 def _run_ids(runs: Path) -> list[str]:
-    """The names of the folders, sorted: that is by time."""
+    """The names of the folders, sorted."""
     try:
         return sorted(child.name for child in runs.iterdir() if child.is_dir() and child.name[:1] != ".")
     except OSError:

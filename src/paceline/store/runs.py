@@ -155,5 +155,5 @@ def living_state(state: str, folder: Path) -> str:
 
 
 def _newest(entries: list[IndexEntry]) -> str:
-    """Ids sort by time, to the second; the moment of the start decides within one."""
+    """The one started last of those that can be read."""
     return max(entries, key=lambda entry: (entry.started_at, entry.id)).id

@@ -129,7 +129,7 @@ class RunWriter:
         try:
             manifest = read_manifest(folder)
             if manifest.state == "complete":
-                raise StoreError(f"run {manifest.id} is complete: there is nothing to resume", None)
+                raise complete_error(manifest.id)
             sweep(folder)
             manifest = manifest.model_copy(update={"state": "running", "finished_at": None})
             writer = cls(where, manifest, lock, clock)
@@ -272,6 +272,13 @@ class RunWriter:
     def _save(self) -> None:
         self.manifest.write(self.folder)
         Index(self._home).put(self.manifest)
+
+
+def complete_error(run_id: str) -> StoreError:
+    """The error for a run that is whole and was to be resumed."""
+    return StoreError(
+        f"run {run_id} is complete: there is nothing to resume", f"see it: paceline runs show {run_id}"
+    )
 
 
 def _discard(folder: Path) -> None:

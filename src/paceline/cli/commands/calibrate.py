@@ -64,10 +64,10 @@ def summary_lines(document: dict[str, Any]) -> list[str]:
         words = {
             "error": "beyond that it grew",
             "engine": "beyond that the reference engine itself could not keep up",
-        }.get(document["max_events_limited_by"], "no limit was met")
-        lines.append(
-            f"up to {format_number(most)} events/s with an error under {limit_us:g} us (p99); {words}"
-        )
+        }.get(document["max_events_limited_by"])
+        shown = format_number(most)
+        words = words or f"no limit was looked for beyond {shown} events/s"
+        lines += [f"up to {shown} events/s with an error under {limit_us:g} us (p99);", words]
     if not all(cell["kernel_stamps"] for cell in document["cells"]):
         lines.append("kernel receive stamps were not to be had: times are those of the read")
     return lines

@@ -24,10 +24,15 @@ class SecondFlags:
     model_b: Annotated[str | None, typer.Option(help="Model of B.", rich_help_panel=SECOND)] = None
     protocol_b: Annotated[str | None, typer.Option(help="Protocol of B.", rich_help_panel=SECOND)] = None
     header_b: Annotated[
-        list[str] | None, typer.Option(help="A header for B; may be repeated.", rich_help_panel=SECOND)
+        list[str] | None,
+        typer.Option(help="A header for B, in place of A's; may be repeated.", rich_help_panel=SECOND),
     ] = None
     api_key_env_b: Annotated[
-        str | None, typer.Option(help="Environment variable with B's key.", rich_help_panel=SECOND)
+        str | None,
+        typer.Option(
+            help="Environment variable with B's key; needed where B is on another host, '' for none.",
+            rich_help_panel=SECOND,
+        ),
     ] = None
     ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
 
@@ -121,16 +126,18 @@ def compare(  # noqa: PLR0917
         name=None if name is None else check_name(f"{name}-a"),
         checked=endpoint.check,
     )
-    pair = measure_both(prepare(first_job), prepare(_second(first_job, b, second, name)), pairs=pairs)
+    # Before the first is asked anything.
+    second_job = _second(first_job, b, second, name)
+    pair = measure_both(prepare(first_job), prepare(second_job), pairs=pairs)
     return conclude_comparison(pair, result.paths(), smallest, threshold)
 
 
 def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Job":
-    """B is asked as A is, as far as nothing else is said."""
+    """B is asked as A is, as far as nothing else is said. Raises ConfigError for a key that is not B's."""
     from paceline.cli.options import wire_protocol
-    from paceline.measure.job import Credentials
+    from paceline.cli.second_credentials import second_credentials
+    from paceline.endpoints.target import Target
 
-    known = first.credentials
     return replace(
         first,
         url=url,
@@ -138,10 +145,12 @@ def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Jo
         protocol=wire_protocol(flags.protocol_b) or first.protocol,
         # The two may be one server, whose cache must not know B's prompts from A.
         workload=first.workload.fresh() if first.workload.prefix_salt else first.workload,
-        credentials=Credentials(
-            headers=known.headers if flags.header_b is None else tuple(flags.header_b),
-            api_key_env=flags.api_key_env_b or known.api_key_env,
-            ca_file=flags.ca_file_b or known.ca_file,
+        credentials=second_credentials(
+            first.credentials,
+            (Target.parse(first.url).host, Target.parse(url).host),
+            headers=flags.header_b,
+            api_key_env=flags.api_key_env_b,
+            ca_file=flags.ca_file_b,
         ),
         name=None if name is None else f"{name}-b",
     )
