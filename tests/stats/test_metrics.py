@@ -119,6 +119,12 @@ def test_only_measured_ok_rows_give_samples(row: dict[str, Any]) -> None:
     assert all(len(samples.censored) == 0 for samples in found.values())
 
 
+def test_with_one_token_an_event_the_gaps_are_not_held_twice() -> None:
+    found = derive(lognormal_rows(20, 4, events=6), {0: 0})
+    for name in ("values", "at_ns", "row"):
+        assert getattr(found["itl_ms"], name) is getattr(found["chunk_gap_ms"], name)
+
+
 def censored(metrics: dict[str, MetricSamples]) -> dict[str, list[float]]:
     return {name: samples.censored.tolist() for name, samples in metrics.items() if len(samples.censored)}
 

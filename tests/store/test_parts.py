@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paceline.errors import StoreError
@@ -63,6 +64,21 @@ def test_merging_changes_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(parts.part_paths(tmp_path, "requests")) == 4
     assert parts.read_parts(tmp_path, "requests", ROW_SCHEMA).equals(before)
     assert parts.next_number(tmp_path, "requests") == 7
+
+
+def test_a_merged_part_is_written_and_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "ROW_GROUP_ROWS", 20)
+    for number in range(5):
+        table = rows_table([row(number * 10 + k + 1) for k in range(10)])
+        parts.write_table(parts.part_path(tmp_path, "requests", number), table)
+    before = parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
+    parts.merge_parts(tmp_path, "requests")
+    [merged] = parts.part_paths(tmp_path, "requests")
+    metadata = pq.read_metadata(merged)
+    assert [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)] == [20, 20, 10]
+    assert parts.read_table(merged).equals(before)
+    chosen = ["event_ns", "request_index"]
+    assert parts.read_table(merged, chosen).equals(before.select(chosen))
 
 
 def test_a_crash_while_merging_loses_and_doubles_nothing(
