@@ -10,6 +10,10 @@ use rustls::ClientConfig;
 
 use crate::exchange::Exchange;
 
+/// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long
+/// as two round trips more.
+const CROSSING_NS: i64 = 10_000_000;
+
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -90,7 +94,9 @@ impl Connection {
         exchange.tls_ns = self.tls_ns.filter(|_| !self.used);
         self.used = true;
         // A second try on a fresh connection still counts from the first byte of the first.
-        exchange.sent_ns = exchange.sent_ns.or_else(|| Some(now_ns()));
+        let now = now_ns();
+        exchange.sent_ns = exchange.sent_ns.or(Some(now));
+        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.connect_ns.unwrap_or(0);
         if self.stream.send(request)? {
             exchange.written_ns = Some(now_ns());
         }
@@ -172,7 +178,8 @@ impl Connection {
             Ok(end) => end,
             Err(error) => return self.failed(error),
         };
-        self.closed |= end == ReadEnd::Eof;
+        // What comes after an answer's end would be taken for the next one.
+        self.closed |= end == ReadEnd::Eof || !clean;
         if let Phase::Handshaking { connected_ns } = self.phase {
             if end == ReadEnd::Eof {
                 return Step::Failed(io::Error::new(

@@ -1,10 +1,11 @@
 //! One request in flight: what is known of it, and the row that it ends as.
 
-use paceline_io::http1::{Head, HttpError, Part, Reader};
+use paceline_io::http1::{Head, Part, Reader};
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, RequestRecord, Stamp, StreamObserver};
 
 use crate::bodies::Body;
+use crate::secrets::Secrets;
 
 /// A request from its start to its row.
 #[derive(Debug)]
@@ -23,7 +24,9 @@ pub(crate) struct Exchange {
     last_arrival_ns: i64,
     /// Anything has come back.
     pub(crate) answered: bool,
-    framing_error: Option<HttpError>,
+    /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
+    pub(crate) crossed_until_ns: i64,
+    framing_error: Option<String>,
 }
 
 impl Exchange {
@@ -48,6 +51,7 @@ impl Exchange {
             reader: Reader::responses(),
             last_arrival_ns: intended_ns,
             answered: false,
+            crossed_until_ns: i64::MIN,
             framing_error: None,
         }
     }
@@ -56,6 +60,11 @@ impl Exchange {
     pub(crate) fn receive(&mut self, bytes: &[u8], arrival: Arrival) -> bool {
         self.answered = true;
         self.last_arrival_ns = arrival.ns;
+        if self.sent_ns.is_some_and(|sent_ns| arrival.ns < sent_ns) {
+            self.framing_error =
+                Some("bytes came before the request was sent: they answer nothing".to_owned());
+            return false;
+        }
         let stamp = Stamp { ns: arrival.ns, kernel: arrival.kernel, read: arrival.read };
         let observer = &mut self.observer;
         let fed = self.reader.feed(bytes, &mut |part| match part {
@@ -66,7 +75,7 @@ impl Exchange {
         match fed {
             Ok(used) => used == bytes.len(),
             Err(error) => {
-                self.framing_error = Some(error);
+                self.framing_error = Some(error.to_string());
                 false
             }
         }
@@ -110,12 +119,11 @@ impl Exchange {
     }
 
     /// The row. `end_ns` is the arrival of the last bytes, unless the end came without any.
-    pub(crate) fn finish(self, end: BodyEnd, now_ns: i64, segment: u32) -> RequestRecord {
-        let end = match self.framing_error {
-            Some(error) => BodyEnd::Malformed(error.to_string()),
-            None => end,
-        };
+    pub(crate) fn finish(self, end: BodyEnd, now_ns: i64, segment: u32, secrets: &Secrets) -> RequestRecord {
+        let end = self.framing_error.map_or(end, BodyEnd::Malformed);
         let end_ns = if matches!(end, BodyEnd::Complete) { self.last_arrival_ns } else { now_ns };
+        let mut observation = self.observer.finish(end, end_ns);
+        secrets.mask(&mut observation);
         RequestRecord {
             segment,
             request_index: self.body.index,
@@ -126,7 +134,7 @@ impl Exchange {
             connect_ns: self.connect_ns,
             tls_ns: self.tls_ns,
             connection_reused: self.connection_reused,
-            observation: self.observer.finish(end, end_ns),
+            observation,
         }
     }
 }

@@ -14,7 +14,9 @@ mod lag;
 mod progress;
 mod run;
 mod runqueue;
+mod secrets;
 mod spec;
+mod stats;
 mod worker;
 
 pub use error::LoadError;

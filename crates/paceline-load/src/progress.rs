@@ -71,6 +71,11 @@ pub struct Progress {
     pub cpu_ns: i64,
     /// Time that the load threads could have run and had no core.
     pub runqueue_wait_ns: i64,
+    /// Time for which a load thread stood still, in stretches of at least 100 ms: stopped, suspended, or kept from
+    /// its core. The thread that stood still the longest.
+    pub stalled_ns: i64,
+    /// Requests that were sent a second time, since their idle connection was closed as they were sent.
+    pub resent: u64,
     /// Load threads.
     pub threads: usize,
     /// From the instant at which a request could have been sent to the instant at which it was begun.

@@ -16,8 +16,10 @@ use crate::connection::Tls;
 use crate::error::LoadError;
 use crate::lag::Lags;
 use crate::progress::{Progress, RunState};
+use crate::secrets::Secrets;
 use crate::spec::LoadSpec;
-use crate::worker::{Worker, WorkerStats};
+use crate::stats::WorkerStats;
+use crate::worker::Worker;
 
 /// Between the last thread's readiness and the first request, so that no thread starts late.
 const LEAD_NS: i64 = 2_000_000;
@@ -36,6 +38,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) spec: Arc<LoadSpec>,
+    pub(crate) secrets: Secrets,
     pub(crate) bodies: Bodies,
     /// Requests begun by closed loops, against `max_requests`.
     pub(crate) claimed: Arc<AtomicU64>,
@@ -110,6 +113,7 @@ impl LoadRun {
             None
         };
         let shared = Shared {
+            secrets: Secrets::of(&spec.target.headers),
             bodies: Bodies::new(spec.first_index),
             claimed: Arc::default(),
             started: AtomicU64::new(0),
@@ -278,6 +282,8 @@ impl LoadRun {
             sum.bytes_received += stats.reads.bytes;
             sum.cpu_ns += stats.cpu_ns;
             sum.runqueue_wait_ns += stats.runqueue_wait_ns;
+            sum.resent += stats.resent;
+            sum.stalled_ns = sum.stalled_ns.max(stats.stalled_ns);
             unstamped += stats.reads.unstamped;
             sending |= stats.sending || stats.started == 0 && !stats.done;
             schedule.add(&stats.schedule_lag);

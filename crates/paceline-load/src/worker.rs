@@ -1,6 +1,7 @@
 //! A load thread: one epoll loop over its connections, fed by its dispatcher.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use paceline_io::stream::Scratch;
 use paceline_wire::{BodyEnd, Limits, Protocol, RequestRecord, StreamObserver};
 
 use crate::bodies::{Body, Taken};
-use crate::connection::{Connection, ReadStats, Step, Tls};
+use crate::connection::{Connection, Step, Tls};
 use crate::dispatch::{Dispatch, Due};
 use crate::exchange::Exchange;
 use crate::head::request_head;
-use crate::lag::Lags;
 use crate::run::{Command, Shared};
 use crate::runqueue::runqueue_wait_ns;
 use crate::spec::LoadSpec;
+use crate::stats::WorkerStats;
 
 /// How often a thread shows its counters and hands its rows on, and the longest that it sleeps.
 const PUBLISH_NS: i64 = 50_000_000;
@@ -33,27 +34,10 @@ const CONNECT_REST_NS: i64 = 100_000_000;
 /// How long a body may go on after the stream's end marker. Only the last chunk's frame is missing then; a server
 /// that never sends it must not hold the slot until the timeout.
 const LINGER_NS: i64 = 1_000_000_000;
+/// A thread that returns from a wait, or to it, so much too late has stood still.
+const STALL_NS: i64 = 100_000_000;
 /// The largest body that is kept of a response that is not a stream.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
-
-/// What a thread shows of itself.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct WorkerStats {
-    pub(crate) in_flight: u64,
-    pub(crate) planned: u64,
-    pub(crate) dropped: u64,
-    pub(crate) started: u64,
-    pub(crate) finished: u64,
-    pub(crate) starved: u64,
-    pub(crate) reads: ReadStats,
-    pub(crate) outcomes: BTreeMap<&'static str, u64>,
-    pub(crate) cpu_ns: i64,
-    pub(crate) runqueue_wait_ns: i64,
-    pub(crate) schedule_lag: Lags,
-    pub(crate) read_lag: Lags,
-    pub(crate) sending: bool,
-    pub(crate) done: bool,
-}
 
 /// A place for a connection. The generation tells a late event from one of the place's present holder.
 #[derive(Debug, Default)]
@@ -63,7 +47,7 @@ struct Place {
 }
 
 /// An instant at which an exchange ends, and where it is: place, generation, and the exchange's own deadline.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Deadline {
     at_ns: i64,
     index: usize,
@@ -86,9 +70,9 @@ pub(crate) struct Worker {
     places: Vec<Place>,
     free: Vec<usize>,
     idle: Vec<usize>,
-    /// Deadlines of the requests in flight; all have the same timeout, so the order of starting is theirs too.
-    deadlines: VecDeque<Deadline>,
-    /// The same for bodies that go on after their end marker.
+    /// Deadlines of the requests in flight.
+    deadlines: BinaryHeap<Reverse<Deadline>>,
+    /// The same for bodies that go on after their end marker, which all have the same time.
     lingering: VecDeque<Deadline>,
     records: Vec<RequestRecord>,
     stats: WorkerStats,
@@ -124,7 +108,7 @@ impl Worker {
             places: Vec::new(),
             free: Vec::new(),
             idle: Vec::new(),
-            deadlines: VecDeque::new(),
+            deadlines: BinaryHeap::new(),
             lingering: VecDeque::new(),
             records: Vec::new(),
             stats: WorkerStats { sending: true, ..WorkerStats::default() },
@@ -138,6 +122,7 @@ impl Worker {
     /// Runs until all has ended.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut ready: Vec<Ready> = Vec::new();
+        let mut woken = now_ns().max(self.origin_ns);
         loop {
             let now = self.clock.refresh();
             self.obey();
@@ -152,8 +137,13 @@ impl Worker {
                 return Ok(());
             }
             ready.clear();
-            self.poller.wait(Some(self.timeout_ns(next)), &mut ready)?;
-            self.clock.refresh();
+            let (asleep, timeout_ns) = (now_ns(), self.timeout_ns(next));
+            self.poller.wait(Some(timeout_ns), &mut ready)?;
+            let awake = self.clock.refresh();
+            for late_ns in [asleep - woken, awake - asleep - timeout_ns.max(0)] {
+                self.stats.stalled_ns += if late_ns >= STALL_NS { late_ns } else { 0 };
+            }
+            woken = awake;
             for event in &ready {
                 if event.token != WAKE {
                     self.handle(*event);
@@ -225,9 +215,12 @@ impl Worker {
 
     /// Gives an exchange a connection: an idle one, else a new one.
     fn assign(&mut self, exchange: Exchange) {
-        if let Some(index) = self.idle.pop() {
-            self.carry(index, exchange);
-            return;
+        while let Some(index) = self.idle.pop() {
+            if self.is_quiet(index) {
+                self.carry(index, exchange);
+                return;
+            }
+            self.close(index);
         }
         match self.open() {
             Ok(index) => self.carry(index, exchange),
@@ -235,9 +228,17 @@ impl Worker {
         }
     }
 
+    /// An idle connection is open, and nothing has come on it that nobody asked for.
+    fn is_quiet(&mut self, index: usize) -> bool {
+        let Some(connection) = self.places[index].connection.as_mut() else { return false };
+        let stats = &mut self.stats.reads;
+        let step = connection.readable(&mut self.scratch, &self.clock, true, stats, &mut |_| {});
+        matches!(step, Step::Wait)
+    }
+
     fn carry(&mut self, index: usize, exchange: Exchange) {
         let (exchange_ns, generation) = (exchange.deadline_ns, self.places[index].generation);
-        self.deadlines.push_back(Deadline { at_ns: exchange_ns, index, generation, exchange_ns });
+        self.deadlines.push(Reverse(Deadline { at_ns: exchange_ns, index, generation, exchange_ns }));
         if let Some(connection) = self.places[index].connection.as_mut() {
             connection.exchange = Some(exchange);
             if connection.is_ready() {
@@ -348,9 +349,13 @@ impl Worker {
     fn closed(&mut self, index: usize, error: Option<&io::Error>) {
         let Some(mut exchange) = self.close(index) else { return };
         // A server may close an idle connection at the moment at which it is used again: that is the pool's
-        // affair and not the endpoint's answer, so the request goes out once more, on a fresh connection.
-        if exchange.connection_reused && !exchange.answered {
+        // affair and not the endpoint's answer, so the request goes out once more, on a fresh connection. Later
+        // than such a close can cross the request, the server has dropped what it had taken.
+        let crossed =
+            exchange.connection_reused && !exchange.answered && now_ns() <= exchange.crossed_until_ns;
+        if crossed {
             exchange.connection_reused = false;
+            self.stats.resent += 1;
             match self.open() {
                 Ok(index) => return self.carry(index, exchange),
                 Err(error) => return self.conclude(exchange, BodyEnd::ConnectError(error.to_string())),
@@ -373,7 +378,7 @@ impl Worker {
     /// Turns an exchange into its row.
     fn conclude(&mut self, exchange: Exchange, end: BodyEnd) {
         let rest_ns = if matches!(end, BodyEnd::ConnectError(_)) { CONNECT_REST_NS } else { 0 };
-        let record = exchange.finish(end, now_ns(), self.spec.segment);
+        let record = exchange.finish(end, now_ns(), self.spec.segment, &self.shared.secrets);
         self.stats.in_flight -= 1;
         self.stats.finished += 1;
         *self.stats.outcomes.entry(record.observation.outcome.as_str()).or_default() += 1;
@@ -407,12 +412,12 @@ impl Worker {
                 );
             }
         }
-        while let Some(deadline) = self.deadlines.front().copied() {
+        while let Some(Reverse(deadline)) = self.deadlines.peek().copied() {
             let current = self.holds(&deadline);
             if current && deadline.at_ns > now {
                 return;
             }
-            self.deadlines.pop_front();
+            self.deadlines.pop();
             if current && let Some(exchange) = self.close(deadline.index) {
                 self.conclude(exchange, BodyEnd::Timeout);
             }
@@ -439,8 +444,8 @@ impl Worker {
     }
 
     fn timeout_ns(&self, next: Option<i64>) -> i64 {
-        let first = |queue: &VecDeque<Deadline>| queue.front().map_or(i64::MAX, |deadline| deadline.at_ns);
-        let deadline = first(&self.deadlines).min(first(&self.lingering));
+        let deadline = self.deadlines.peek().map_or(i64::MAX, |Reverse(deadline)| deadline.at_ns);
+        let deadline = deadline.min(self.lingering.front().map_or(i64::MAX, |deadline| deadline.at_ns));
         let at = next.unwrap_or(i64::MAX).min(deadline).min(self.published_ns + PUBLISH_NS);
         at - now_ns()
     }

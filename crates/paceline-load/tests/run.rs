@@ -186,6 +186,64 @@ fn a_connection_that_closes_with_its_answer_is_not_used_again() {
 }
 
 #[test]
+fn a_request_that_was_taken_and_dropped_is_a_failure_also_on_a_used_connection() {
+    let server = Server::start(|number, _, socket| {
+        if number % 5 == 4 {
+            std::thread::sleep(Duration::from_millis(150));
+            return false;
+        }
+        stream(socket, &["a"])
+    });
+    let mut run = start(&server, r#"{"kind":"closed","concurrency":1}"#, r#","max_requests":20"#, 20);
+    let (progress, _) = finish(&mut run);
+    assert_eq!(progress.outcomes.get("truncated"), Some(&4), "{:?}", progress.outcomes);
+    assert_eq!((progress.outcomes.get("ok"), progress.resent, server.bodies().len()), (Some(&16), 0, 20));
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_nobody_s_answer() {
+    // Both in one write, so that what was not asked for is there before the next request leaves. (Later than that
+    // HTTP/1.1 has no means to tell it from an answer.)
+    let server = Server::start(|_, _, socket| {
+        use std::io::Write;
+        let answer = |text: &str| {
+            let event =
+                format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}},"finish_reason":"stop"}}]}}"#);
+            let events = format!("data: {event}\n\ndata: [DONE]\n\n");
+            format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{events}", events.len())
+        };
+        socket.write_all((answer("right") + &answer("STALE")).as_bytes()).is_ok()
+    });
+    let mut run = start(&server, CLOSED_2, r#","max_requests":60"#, 60);
+    let (progress, batches) = finish(&mut run);
+    assert_eq!((progress.outcomes.get("ok"), server.connections()), (Some(&60), 60));
+    let text = |batch: &RecordBatch| {
+        let column = batch.column_by_name("text").unwrap().as_string::<i64>();
+        column.iter().map(|text| text.unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(batches.iter().flat_map(text).all(|text| text == "right"));
+}
+
+#[test]
+fn what_was_sent_as_a_secret_is_not_kept_however_it_comes_back() {
+    let server = Server::start(|number, request, socket| {
+        let secret = request.head.split("x-secret: ").nth(1).unwrap().split("\r\n").next().unwrap();
+        if number % 2 == 0 {
+            return reply(socket, "500 Oops", &format!(r#"{{"error":{{"message":"got {secret}"}}}}"#));
+        }
+        stream(socket, &["you sent ", secret])
+    });
+    let json = spec(server.address, &Options { arrival: CLOSED_2, more: r#","max_requests":6"# })
+        .replace(r#"["x-test","yes"]"#, r#"["x-secret","swordfish77"]"#);
+    let mut run = LoadRun::new(&json).unwrap();
+    run.push(&bodies(6)).unwrap();
+    run.start().unwrap();
+    let (progress, batches) = finish(&mut run);
+    assert_eq!((progress.outcomes.get("ok"), progress.outcomes.get("http_error")), (Some(&3), Some(&3)));
+    assert!(!format!("{batches:?}").contains("swordfish"));
+}
+
+#[test]
 fn a_server_that_hangs_up_without_a_word_is_a_failure_each_time() {
     let server = Server::start(|_, _, _| false);
     let mut run = start(&server, CLOSED_2, r#","max_requests":4"#, 4);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A string, borrowed where it has no escapes; `null` reads as empty.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -197,13 +197,17 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// A number of tokens: an integer, also one written as a float; none for `null` and for what is out of range.
+/// More tokens than any context holds: a larger number is no count.
+const MAX_TOKENS: i64 = 100_000_000;
+
+/// A number of tokens: an integer, also one written as a float; none for `null`, for what is out of range, and for
+/// what is no number.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tokens(pub(crate) Option<i64>);
 
 struct TokensVisitor;
 
-impl Visitor<'_> for TokensVisitor {
+impl<'de> Visitor<'de> for TokensVisitor {
     type Value = Tokens;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,19 +215,37 @@ impl Visitor<'_> for TokensVisitor {
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<Self::Value, E> {
-        Ok(Tokens(Some(n)))
+        Ok(Tokens(Some(n).filter(|n| (0..=MAX_TOKENS).contains(n))))
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<Self::Value, E> {
-        Ok(Tokens(i64::try_from(n).ok()))
+        i64::try_from(n).map_or(Ok(Tokens(None)), |n| self.visit_i64(n))
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a whole number of this range is exact")]
     fn visit_f64<E: Error>(self, n: f64) -> Result<Self::Value, E> {
-        Ok(Tokens((n.fract() == 0.0 && n.abs() < 9e15).then_some(n as i64)))
+        if n.fract() == 0.0 && n.abs() < 9e15 { self.visit_i64(n as i64) } else { Ok(Tokens(None)) }
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Tokens(None))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Tokens(None))
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Tokens(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Tokens(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Tokens(None))
     }
 }
@@ -268,15 +290,19 @@ impl Usage {
         self.completion_tokens.0
     }
 
+    /// None where it is more than there are tokens: a part is no larger than its whole.
     pub(crate) fn reasoning(&self) -> Option<i64> {
-        self.completion_tokens_details
-            .and_then(|details| details.reasoning_tokens.0)
+        let details = self.completion_tokens_details.and_then(|details| details.reasoning_tokens.0);
+        details
             .or(self.reasoning_tokens.0)
+            .filter(|part| self.completion().is_none_or(|whole| *part <= whole))
     }
 
+    /// None where it is more than the prompt has.
     pub(crate) fn cached(&self) -> Option<i64> {
         let details = self.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
-        details.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0)
+        let cached = details.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0);
+        cached.filter(|part| self.prompt().is_none_or(|whole| *part <= whole))
     }
 }
 
@@ -317,7 +343,12 @@ mod tests {
         assert_eq!(serde_json::from_str::<Count>("null").unwrap(), Count(None));
         for (json, n) in [
             ("3", Some(3)),
-            ("-3", Some(-3)),
+            ("-3", None),
+            ("100000001", None),
+            ("\"3\"", None),
+            ("true", None),
+            ("[3]", None),
+            ("{\"n\":3}", None),
             ("3.0", Some(3)),
             ("3.5", None),
             ("1e300", None),
@@ -326,6 +357,15 @@ mod tests {
             assert_eq!(serde_json::from_str::<Tokens>(json).unwrap(), Tokens(n), "{json}");
         }
         assert_eq!(serde_json::from_str::<Tokens>("18446744073709551615").unwrap(), Tokens(None));
+    }
+
+    #[test]
+    fn a_part_is_never_more_than_its_whole() {
+        let usage: Usage = serde_json::from_str(
+            r#"{"prompt_tokens":5,"completion_tokens":4,"reasoning_tokens":9,"cached_tokens":6}"#,
+        )
+        .unwrap();
+        assert_eq!((usage.reasoning(), usage.cached()), (None, None));
     }
 
     #[test]

@@ -45,12 +45,11 @@ impl Protocol {
         generated: &mut Generated<'_>,
     ) -> Result<Document<'a>, serde_json::Error> {
         match self {
-            Self::OpenaiChat => {
-                serde_json::from_str::<Envelope<'a, openai_chat::Choice<'a>>>(json)?.read(form, generated)
-            }
+            Self::OpenaiChat => serde_json::from_str::<Envelope<'a, openai_chat::Choice<'a>>>(json)?
+                .read(json, form, generated),
             Self::OpenaiCompletions => {
                 serde_json::from_str::<Envelope<'a, openai_completions::Choice<'a>>>(json)?
-                    .read(form, generated)
+                    .read(json, form, generated)
             }
         }
     }

@@ -16,6 +16,8 @@ pub(super) trait Choice {
     fn index(&self) -> u32;
     /// Why it has ended; empty while it goes on.
     fn finish_reason(&self) -> &str;
+    /// An error of its own.
+    fn error(&self) -> Option<&RawValue>;
     /// Tokens that it lists.
     fn listed_tokens(&self) -> Option<u32>;
     /// Hands its text on.
@@ -49,9 +51,16 @@ pub(super) struct Envelope<'a, C> {
 }
 
 impl<'a, C: Choice> Envelope<'a, C> {
-    pub(super) fn read(self, form: Form, out: &mut Generated<'_>) -> Result<Document<'a>, serde_json::Error> {
-        let usage = self.usage.map(|usage| serde_json::from_str::<Usage>(usage.get())).transpose()?;
-        let mut document = Document { error: self.error(), usage, ..Document::default() };
+    /// `json` is the text that this was read from.
+    pub(super) fn read(
+        self,
+        json: &str,
+        form: Form,
+        out: &mut Generated<'_>,
+    ) -> Result<Document<'a>, serde_json::Error> {
+        // Usage that is no usage says nothing; the answer beside it is as good as any.
+        let usage = self.usage.and_then(|usage| serde_json::from_str::<Usage>(usage.get()).ok());
+        let mut document = Document { error: self.error(json), usage, ..Document::default() };
         let mut listed = self.token_ids.0;
         for choice in self.choices.iter() {
             document.other_choice |= choice.index() > 0;
@@ -73,17 +82,44 @@ impl<'a, C: Choice> Envelope<'a, C> {
     }
 
     /// The error that the document reports, by any of the ways in which servers do.
-    fn error(&self) -> Option<String> {
-        let raw = match self.error {
-            Some(error) if !matches!(error.get(), "\"\"" | "false") => error,
-            _ if self.object.0 == "error" => return Some(self.message.map_or_else(unnamed, message)),
-            _ => {
-                let ended = self.choices.iter().any(|choice| choice.finish_reason() == "error");
-                return ended.then(|| "a choice ended with finish_reason `error`".to_owned());
+    fn error(&self, json: &str) -> Option<String> {
+        if let Some(error) = self.error.filter(|error| is_error(error)) {
+            return Some(message(error));
+        }
+        if self.object.0 == "error" {
+            return Some(self.message.map_or_else(unnamed, message));
+        }
+        for choice in self.choices.iter() {
+            if let Some(error) = choice.error().filter(|error| is_error(error)) {
+                return Some(message(error));
             }
-        };
-        Some(message(raw))
+            if ENDED_BY_ERROR.contains(&choice.finish_reason()) {
+                return Some(format!("a choice ended with finish_reason `{}`", choice.finish_reason()));
+            }
+        }
+        // Without choices and usage it is no part of an answer; it may be an error in some server's own form.
+        if self.choices.iter().next().is_none() && self.usage.is_none() { foreign_error(json) } else { None }
     }
+}
+
+/// Finish reasons by which servers say that they did not finish.
+const ENDED_BY_ERROR: [&str; 6] = ["error", "abort", "aborted", "cancelled", "canceled", "failed"];
+
+fn is_error(raw: &RawValue) -> bool {
+    !matches!(raw.get(), "\"\"" | "false" | "null" | "{}" | "[]")
+}
+
+/// The message of a document that is an error without being called so.
+fn foreign_error(json: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let says = |key: &str, what: &str| value.get(key).and_then(Value::as_str) == Some(what);
+    let has = |key: &str| value.get(key).is_some_and(|field| !field.is_null());
+    let named = ["status", "type", "event"].iter().any(|key| says(key, "error"));
+    let described = has("message") && ["code", "type", "status", "status_code"].iter().any(|key| has(key));
+    if named || described || has("detail") || has("errors") {
+        return Some(find_message(&value).unwrap_or_else(|| excerpt(json.as_bytes())));
+    }
+    None
 }
 
 fn unnamed() -> String {
@@ -105,7 +141,7 @@ fn find_message(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
         // FastAPI lists what is wrong with each field.
         Value::Array(items) => items.iter().find_map(find_message),
-        Value::Object(fields) => ["error", "message", "msg", "detail", "title"]
+        Value::Object(fields) => ["error", "errors", "message", "msg", "detail", "title"]
             .iter()
             .find_map(|key| fields.get(*key).and_then(find_message)),
         _ => None,
@@ -132,6 +168,23 @@ impl Logprobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_known_by_any_of_their_forms() {
+        for (json, found) in [
+            (r#"{"code":500,"message":"CUDA OOM","type":"InternalServerError"}"#, Some("CUDA OOM")),
+            (r#"{"detail":"worker died"}"#, Some("worker died")),
+            (r#"{"status":"error","message":"gone"}"#, Some("gone")),
+            (r#"{"type":"error","message":"gone"}"#, Some("gone")),
+            (r#"{"errors":[{"message":"first"}]}"#, Some("first")),
+            (r#"{"type":"error"}"#, Some(r#"{"type":"error"}"#)),
+            (r#"{"id":"a","object":"chat.completion.chunk","choices":[]}"#, None),
+            (r#"{"type":"ping"}"#, None),
+            (r#"{"detail":null}"#, None),
+        ] {
+            assert_eq!(foreign_error(json).as_deref(), found, "{json}");
+        }
+    }
 
     #[test]
     fn messages_are_found_where_servers_put_them() {

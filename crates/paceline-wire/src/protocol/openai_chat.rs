@@ -21,6 +21,8 @@ pub(super) struct Choice<'a> {
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
     #[serde(default)]
     logprobs: Option<Logprobs>,
     #[serde(default)]
@@ -62,6 +64,10 @@ impl openai::Choice for Choice<'_> {
 
     fn finish_reason(&self) -> &str {
         &self.finish_reason.0
+    }
+
+    fn error(&self) -> Option<&RawValue> {
+        self.error
     }
 
     fn listed_tokens(&self) -> Option<u32> {

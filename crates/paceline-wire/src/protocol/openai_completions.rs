@@ -1,6 +1,7 @@
 //! OpenAI completions, the legacy protocol of base models.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::json::{Count, Text};
 use super::openai::{self, Logprobs};
@@ -16,6 +17,8 @@ pub(super) struct Choice<'a> {
     text: Text<'a>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
     #[serde(default)]
     logprobs: Option<Logprobs>,
     #[serde(default)]
@@ -29,6 +32,10 @@ impl openai::Choice for Choice<'_> {
 
     fn finish_reason(&self) -> &str {
         &self.finish_reason.0
+    }
+
+    fn error(&self) -> Option<&RawValue> {
+        self.error
     }
 
     fn listed_tokens(&self) -> Option<u32> {
