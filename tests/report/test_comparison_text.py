@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from paceline.report.comparison import ComparisonReport, compare_reports
+from paceline.report.comparison_html import render_html
 from paceline.report.comparison_text import render_markdown, render_text
-from tests.report.samples import report
+from tests.report.samples import OPEN, report
 from tests.support.rows import lognormal_rows
 
 
@@ -41,3 +42,14 @@ def test_without_common_metrics_there_is_still_a_text(home: Path) -> None:
 
     bad = report(home, [failed_row("empty", 1)])
     assert "INVALID" in render_text(compare_reports(bad, bad))
+
+
+def test_under_an_open_loop_it_says_from_where_latencies_count(
+    comparison: ComparisonReport, home: Path
+) -> None:
+    note = "TTFT and E2E count from when a request was due"
+    assert note not in render_text(comparison)
+    side = report(home, lognormal_rows(60, 1), load=OPEN)
+    made = compare_reports(side, side)
+    for text in (render_text(made), render_markdown(made), render_html(made)):
+        assert note in " ".join(text.split())

@@ -3,10 +3,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paceline.report.facts import client_facts, late_share, load_rates, over_limit_share, trust_facts
-from paceline.report.trust import Pair
+from paceline.report.facts import (
+    client_facts,
+    common_errors,
+    event_spacing_ms,
+    late_share,
+    over_limit_share,
+    trust_facts,
+)
+from paceline.report.trust_facts import CommonError, Pair
 from paceline.stats.frame import Frame
-from tests.report.samples import CLOSED, OPEN, failed_row, report
+from tests.report.samples import failed_row, report
 from tests.store.samples import progress
 from tests.support.rows import make_row, rows_table
 
@@ -55,61 +62,34 @@ def test_without_progress_nothing_is_known() -> None:
     assert NOBODY.schedule_lag_ms is None
 
 
-def test_rates_of_an_open_loop() -> None:
-    rows = rows_table(
-        [make_row(intended_ms=100.0 * k, sent_ms=100.0 * k, event_ms=(5000.0,)) for k in range(11)]
-    )
-    rates = load_rates(Frame(rows), NOBODY, OPEN)
-    assert rates.offered_requests_s == pytest.approx(10.0)
-    assert rates.achieved_requests_s == pytest.approx(10.0)
-
-
-def test_a_late_send_was_not_delivered_in_time() -> None:
-    rows = rows_table(
-        [
-            make_row(
-                intended_ms=100.0 * k, sent_ms=100.0 * k + (2000.0 if k >= 5 else 0.0), event_ms=(5000.0,)
-            )
-            for k in range(10)
-        ]
-    )
-    rates = load_rates(Frame(rows), NOBODY, OPEN)
-    assert rates.offered_requests_s == pytest.approx(10.0)
-    assert rates.achieved_requests_s == pytest.approx(5.0)
-    assert late_share(Frame(rows)) == 0.5
-
-
-def test_dropped_requests_were_offered() -> None:
-    rows = rows_table(
-        [make_row(intended_ms=100.0 * k, sent_ms=100.0 * k, event_ms=(5000.0,)) for k in range(10)]
-    )
-    rates = load_rates(Frame(rows), client_facts([progress(dropped=10)]), OPEN)
-    assert rates.offered_requests_s == pytest.approx(20.0)
-    assert rates.achieved_requests_s == pytest.approx(10.0)
-
-
-def test_rates_of_a_closed_loop_are_alike() -> None:
-    rows = rows_table(
-        [
-            make_row(sent_ms=100.0 * k, event_ms=(100.0 * k + 50.0,), end_ms=100.0 * k + 100.0)
-            for k in range(10)
-        ]
-    )
-    rates = load_rates(Frame(rows), NOBODY, CLOSED)
-    assert rates.offered_requests_s == rates.achieved_requests_s == pytest.approx(10.0)
-
-
-def test_rates_of_nothing() -> None:
-    rows = rows_table([failed_row("connect_error", sent_ns=None, written_ns=None)])
-    assert load_rates(Frame(rows), NOBODY, CLOSED).offered_requests_s is None
-    assert load_rates(Frame(rows.slice(0, 0)), NOBODY, OPEN).offered_requests_s is None
-
-
 def test_time_to_connect_is_not_lateness() -> None:
     rows = rows_table(
         [make_row(intended_ms=0.0, sent_ms=50.0, connect_ns=49_000_000, connection_reused=False)]
     )
     assert late_share(Frame(rows)) == 0.0
+
+
+def test_lateness_in_sending() -> None:
+    rows = rows_table([make_row(intended_ms=0.0, sent_ms=20.0 * (k % 2)) for k in range(10)])
+    assert late_share(Frame(rows)) == 0.5
+
+
+def test_the_commonest_error_of_each_outcome() -> None:
+    errors = ["out of memory", "out of\nmemory", "bad gateway"]
+    rows = [failed_row("http_error", k, error=error) for k, error in enumerate(errors)]
+    rows += [failed_row("timeout", 3, error="no answer"), failed_row("empty", 4), make_row(request_index=5)]
+    rows += [failed_row("http_error", k, error="too early", phase="warmup") for k in range(6, 12)]
+    assert common_errors(rows_table(rows)) == {
+        "http_error": CommonError("out of memory", False),
+        "timeout": CommonError("no answer", True),
+    }
+
+
+def test_the_distance_of_events_does_not_depend_on_reads() -> None:
+    apart = rows_table([make_row(event_ms=(100.0, 110.0, 120.0, 130.0, 140.0))])
+    together = rows_table([make_row(event_ms=(100.0, 100.0, 120.0, 120.0, 140.0))])
+    assert event_spacing_ms(Frame(apart)) == event_spacing_ms(Frame(together)) == 10.0
+    assert event_spacing_ms(Frame(rows_table([make_row(event_ms=(100.0,))]))) is None
 
 
 def test_answers_longer_than_allowed() -> None:

@@ -118,7 +118,8 @@ def test_reasons_and_errors_are_shown(home: Path) -> None:
     page = Page(render_html(report(home, rows)))
     assert "Invalid: do not rely on these figures" in page.text
     assert "36% of requests failed" in page.text
-    assert "4: the model is overloaded" in page.text
+    assert "36% of requests failed (4 http_error: the model is overloaded)" in page.text
+    assert "4 http_error: the model is overloaded" in page.text
     assert ("section", "trust invalid") in [(tag, a.get("class")) for tag, a in page.tags]
 
 

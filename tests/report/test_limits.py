@@ -1,7 +1,15 @@
 import re
 from pathlib import Path
 
-from paceline.report.limits import BUSY_WAIT_SHARE, FEWEST_FOR_MEDIAN, LATE_MS, LIMITS, SMALLEST_LAG_MS
+from paceline.report.limits import (
+    BUSY_WAIT_SHARE,
+    FEWEST_FOR_MEDIAN,
+    FEWEST_READS_FOR_P99,
+    LATE_MS,
+    LATE_READ_SHARE,
+    LIMITS,
+    SMALLEST_LAG_MS,
+)
 from paceline.stats.quantiles import quantile_estimate
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "trust.md"
@@ -41,3 +49,10 @@ def test_a_value_at_the_limit_is_within_it() -> None:
     assert limit.severity(0.1001) == "invalid"
     assert limit.passed(0.05) == 0.01
     assert limit.passed(0.5) == 0.10
+
+
+def test_the_page_says_when_the_client_read_late() -> None:
+    page = PAGE.read_text()
+    assert f"at least {FEWEST_READS_FOR_P99:,} reads" in page
+    assert "later than a quarter of that distance" in page
+    assert LATE_READ_SHARE == 0.25

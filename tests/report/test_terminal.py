@@ -41,11 +41,11 @@ def test_what_was_run_and_what_came_of_it(healthy: Report) -> None:
     for words in (
         "http://127.0.0.1:9100/v1  openai-chat",
         "closed loop, 8 in flight, 400 requests",
-        "prompts of 512 tokens, answers of 32 tokens, no common",
+        "prompts of about 512 tokens, answers of 32 tokens, no common",
         "800 ok of 800",
         "tok/s",
         "of attempted requests met ttft_ms=400,",
-        "25,600 generated (server usage); 8,000 in prompts",
+        "25,600 generated (server usage); 8,000 in prompts by the server's",
         "TTFT error 30.0 us p50, 200 us p99",
     ):
         assert words in text
@@ -76,7 +76,37 @@ def test_too_small_a_sample_says_what_it_takes(home: Path) -> None:
     text = render_text(report(home, lognormal_rows(60, 1)))
     ttft = next(line for line in text.splitlines() if line.startswith("TTFT"))
     assert ">=" in ttft.split()[-2]
-    assert "p99 needs 368" in text
+    assert ">= only a lower bound; n too small: " in text
+    assert "p99 needs 368" in " ".join(text.split())
+    assert "~" not in text
+
+
+def test_a_handful_of_requests_explains_its_marks(home: Path) -> None:
+    text = render_text(report(home, [make_row(request_index=k) for k in range(5)]))
+    ttft = next(line for line in text.splitlines() if line.startswith("TTFT"))
+    assert ttft.split()[1] == "~100"
+    assert "~ not bounded on either side; n too small: p50 needs 6," in " ".join(text.split())
+
+
+def test_speed_and_tokens_count_the_same_requests(home: Path) -> None:
+    rows = [
+        make_row(request_index=k, outcome="timeout", completion_tokens=None, sent_ms=1000.0 * k)
+        for k in range(4)
+    ]
+    text = " ".join(render_text(report(home, rows)).split())
+    assert "tok/s, 0.00 requests/s, with the tokens of requests that did not succeed" in text
+    assert "16 generated (chunks, approximate); all of them in requests that did not succeed" in text
+    some = render_text(report(home, [*rows, *(make_row(request_index=k) for k in range(4, 10))]))
+    assert "40 generated (server usage); 16 of them in requests that did not succeed;" in " ".join(
+        some.split()
+    )
+    good = render_text(report(home, [make_row(request_index=k) for k in range(4)]))
+    assert "did not succeed" not in good
+
+
+def test_failures_give_their_reason(home: Path) -> None:
+    rows = [failed_row("connect_error", k, error="invalid peer certificate") for k in range(8)]
+    assert "(8 connect_error: invalid peer certificate)" in render_text(report(home, rows))
 
 
 def test_without_a_good_request_there_is_no_table(home: Path) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from paceline.report.limits import LIMITS
-from paceline.report.trust import Pair, TrustFacts, assess
+from paceline.report.trust import assess
+from paceline.report.trust_facts import CommonError, Pair, TrustFacts
 
 GOOD = TrustFacts(
     attempted=1000,
@@ -19,6 +20,8 @@ GOOD = TrustFacts(
     wait_per_read_ms=0.01,
     kernel_stamped_share=1.0,
     coalesced_share=0.0,
+    event_spacing_ms=10.0,
+    reads=5000,
     compared_with="the duration of a request",
     compared_with_ms=Pair(500.0, 900.0),
     ttft_ms=Pair(50.0, 120.0),
@@ -71,7 +74,25 @@ def outcomes(**counts: int) -> dict[str, Any]:
             "suspect",
             ["5.00 ms", "TTFT", "10%"],
         ),
-        ({"itl_error_us": Pair(4000.0, 9000.0)}, "instrument_error_share", "invalid", ["4.00 ms", "gap"]),
+        (
+            {"itl_error_us": Pair(4000.0, 9000.0)},
+            "instrument_error_share",
+            "invalid",
+            ["4.00 ms", "p50", "median gap"],
+        ),
+        # Exact at the median, and yet a p99 may be off by a twelfth of itself.
+        (
+            {"ttft_error_us": Pair(7.9, 8380.0), "ttft_ms": Pair(50.0, 100.0)},
+            "instrument_error_share",
+            "suspect",
+            ["8.38 ms at p99", "8.4% of the p99 of the TTFT"],
+        ),
+        (
+            {"itl_error_us": Pair(7.9, 8380.0)},
+            "instrument_error_share",
+            "invalid",
+            ["8.38 ms at p99", "42% of the p99 of the gap"],
+        ),
         ({"token_mismatch_share": 0.1}, "token_mismatch_share", "suspect", ["disagree by 10%"]),
         ({"over_limit_share": 1.0}, "over_limit_share", "suspect", ["more tokens", "allowed"]),
         ({"cached_share": 0.5}, "cached_share", "suspect", ["50% of the prompt tokens", "--seed"]),
@@ -84,10 +105,22 @@ def outcomes(**counts: int) -> dict[str, Any]:
         ),
         ({"state": "running"}, "state", "suspect", ["still goes on"]),
         (
-            {"coalesced_share": 0.2, "read_lag_ms": Pair(1.0, 30.0)},
+            {"coalesced_share": 0.2, "read_lag_ms": Pair(8.0, 30.0)},
             "client_coalesced_share",
             "suspect",
-            ["30.0 ms"],
+            ["8.00 ms late at p50"],
+        ),
+        (
+            {"coalesced_share": 0.2, "read_lag_ms": Pair(0.1, 30.0), "runqueue_share": 0.07},
+            "client_coalesced_share",
+            "suspect",
+            ["30.0 ms late at p99", "CPU starvation"],
+        ),
+        (
+            {"coalesced_share": 0.7, "read_lag_ms": Pair(8.0, 8.0), "event_spacing_ms": None},
+            "client_coalesced_share",
+            "invalid",
+            ["70%", "8.00 ms late"],
         ),
         (
             {"kernel_stamped_share": 0.0, "wait_per_read_ms": 3.0},
@@ -112,6 +145,17 @@ def test_what_demotes(changes: dict[str, Any], code: str, verdict: str, words: l
         ({"tokens_approximate": True}, "approximate"),
         ({"p99_needs_n": 4000}, "p99_unbounded"),
         ({"coalesced_share": 0.5}, "coalesced"),
+        # The p99 of a handful of reads is one read, and typical reads came long before the next event.
+        (
+            {"coalesced_share": 1.0, "reads": 32, "read_lag_ms": Pair(0.05, 3.96), "runqueue_share": 0.03},
+            "coalesced",
+        ),
+        # Late now and then, but never as long as events lie apart.
+        ({"coalesced_share": 0.5, "read_lag_ms": Pair(0.05, 9.0), "runqueue_share": 0.07}, "coalesced"),
+        # Late now and then, and with cores to spare.
+        ({"coalesced_share": 0.5, "read_lag_ms": Pair(0.05, 30.0)}, "coalesced"),
+        (outcomes(ok=999, truncated=1), "few_failed"),
+        (outcomes(ok=999, timeout=1), "few_failed"),
         ({"kernel_stamped_share": 0.0}, "user_stamps"),
         ({"notes": ("resumed at noon",)}, "note"),
     ],
@@ -157,6 +201,46 @@ def test_an_open_loop_must_deliver_its_load() -> None:
     capped = assess(replace(far, capped=True, late_share=1.0))
     assert capped.verdict == "suspect"
     assert "the cap" in capped.reasons[0].text
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {**outcomes(connect_error=8), "errors": {"connect_error": CommonError("no route to host", True)}},
+            "none of 8 requests succeeded (8 connect_error: no route to host)",
+        ),
+        (
+            {
+                **outcomes(ok=80, http_error=12, empty=8),
+                "errors": {"http_error": CommonError("HTTP 500: no memory", False)},
+            },
+            "20% of requests failed (12 http_error, mostly: HTTP 500: no memory; 8 empty), more than 10%: "
+            "latencies are those of the others; lower the load or mend the endpoint",
+        ),
+        (
+            {
+                **outcomes(ok=90, timeout=10),
+                "errors": {"timeout": CommonError("no head within 2 s", True)},
+            },
+            "10% of requests timed out (no head within 2 s), more than 1%: high percentiles are only lower "
+            "bounds; raise --timeout or lower the load",
+        ),
+        (
+            {**outcomes(ok=999, truncated=1), "errors": {"truncated": CommonError("the stream broke", True)}},
+            "not all succeeded: 1 truncated: the stream broke",
+        ),
+    ],
+)
+def test_failures_give_their_reason(changes: dict[str, Any], text: str) -> None:
+    assert assess(replace(GOOD, **changes)).reasons[0].text == text
+
+
+def test_a_long_reason_is_cut() -> None:
+    errors = {"http_error": CommonError("x" * 500, True)}
+    text = assess(replace(GOOD, **outcomes(http_error=3), errors=errors)).reasons[0].text
+    assert text.endswith("xxx...)")
+    assert len(text) < 200
 
 
 def test_late_sends_name_the_starved_cpu() -> None:

@@ -9,6 +9,7 @@ from paceline.report.words import (
     load_words,
     sentence_list,
     share,
+    shorten,
     unit,
     workload_words,
 )
@@ -85,13 +86,32 @@ def test_the_load_in_words(load: dict[str, object], text: str) -> None:
 
 
 def test_the_workload_in_words() -> None:
-    assert workload_words({"prompt_tokens": "uniform:10:20", "max_tokens": 64, "unique_prefix": True}) == (
-        "prompts of uniform:10:20 tokens, answers of at most 64 tokens, no common beginning"
-    )
     assert workload_words(
-        {"prompt_tokens": "8", "output_tokens": "4", "shared_prefix_tokens": 100, "streaming": False}
+        {"prompt_tokens": "uniform:10:20", "max_tokens": 64, "unique_prefix": True, "tokenizer": "words"}
+    ) == ("prompts of uniform:10:20 tokens, answers of at most 64 tokens, no common beginning")
+    assert workload_words(
+        {
+            "prompt_tokens": "8",
+            "output_tokens": "4",
+            "shared_prefix_tokens": 100,
+            "streaming": False,
+            "tokenizer": "words",
+        }
     ) == ("prompts of 8 tokens, answers of 4 tokens, 100 shared tokens before each prompt, not streaming")
     assert workload_words({}) == ""
+
+
+@pytest.mark.parametrize("tokenizer", [{}, {"tokenizer": None}, {"tokenizer": "approximate"}])
+def test_without_a_tokenizer_lengths_are_approximate(tokenizer: dict[str, object]) -> None:
+    workload = {"prompt_tokens": "512", "output_tokens": "16", "shared_prefix_tokens": 100, **tokenizer}
+    assert workload_words(workload) == (
+        "prompts of about 512 tokens, answers of 16 tokens, about 100 shared tokens before each prompt"
+    )
+
+
+def test_long_text_is_cut() -> None:
+    assert shorten("12345678", 8) == "12345678"
+    assert shorten("123456789", 8) == "12345..."
 
 
 def test_lists() -> None:

@@ -91,6 +91,7 @@ def slower_than(comparison: "ComparisonReport", threshold: float | None) -> list
     """What of B is shown to be worse by more than the threshold, in words."""
     from paceline.report.comparison_text import result_cells
     from paceline.stats.compare import fail_if_slower
+    from paceline.units import format_percentage
 
     if threshold is None:
         return []
@@ -98,7 +99,9 @@ def slower_than(comparison: "ComparisonReport", threshold: float | None) -> list
     for result in comparison.results:
         if fail_if_slower(result, threshold):
             name, _, _, ratio, interval, _ = result_cells(result)
-            found.append(f"{name}: B / A is {ratio} ({interval}), beyond {threshold:.3g} of 1")
+            found.append(
+                f"{name}: B / A is {ratio} ({interval}), more than {format_percentage(threshold)} worse"
+            )
     return found
 
 

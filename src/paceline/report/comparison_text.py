@@ -9,7 +9,7 @@ from rich.text import Text
 from paceline.report.comparison import ComparisonReport
 from paceline.report.markdown import escape, table_lines
 from paceline.report.model import Report
-from paceline.report.sentences import outcome_words, short_label, speed_words
+from paceline.report.sentences import due_notes, outcome_words, short_label, speed_words
 from paceline.report.terminal import WIDTH, bullet, pairs, plain_text, trust_box
 from paceline.report.words import figure, load_words, printable, unit
 from paceline.stats.compare import Comparison
@@ -59,10 +59,12 @@ def _side_rows(report: Report) -> list[tuple[str, str]]:
 def legend(comparison: ComparisonReport) -> str:
     """How the table is to be read."""
     how = "pair by pair of blocks" if comparison.paired else "by blocks of time"
-    return (
+    text = (
         f"B / A with its 95% interval, bootstrapped {how}; differences under "
         f"{format_percentage(comparison.smallest_difference)} are of no interest."
     )
+    # Metrics are those of A; without `from due` in their names, as in the report of a run.
+    return " ".join([text, *due_notes(comparison.a)])
 
 
 def _table(comparison: ComparisonReport) -> Table:

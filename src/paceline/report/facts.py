@@ -1,5 +1,6 @@
 """Read from a stored run what the trust verdict rests on."""
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ import pyarrow.compute as pc
 
 from paceline.report.evidence import Evidence
 from paceline.report.limits import LATE_MS
-from paceline.report.trust import Pair, TrustFacts
-from paceline.report.words import is_open_loop
+from paceline.report.rates import lateness_ns, load_rates
+from paceline.report.trust_facts import CommonError, Pair, TrustFacts
 from paceline.stats.frame import MISSING, Frame
 from paceline.stats.metrics import MetricSamples, coalesced_share
 from paceline.stats.quantiles import percentile
@@ -28,6 +29,7 @@ class ClientFacts:
     starved: int
     cpu_fraction: float | None
     runqueue_share: float | None
+    reads: int
     wait_per_read_ms: float | None
     schedule_lag_ms: Pair | None
     read_lag_ms: Pair | None
@@ -52,6 +54,7 @@ def client_facts(segments: list[dict[str, Any]]) -> ClientFacts:
         starved=total("starved"),
         cpu_fraction=total("cpu_ns") / thread_ns if thread_ns else None,
         runqueue_share=total("runqueue_wait_ns") / thread_ns if thread_ns else None,
+        reads=reads,
         wait_per_read_ms=total("runqueue_wait_ns") / reads / 1e6 if reads else None,
         schedule_lag_ms=_weighted(segments, "schedule_lag_ns", "started"),
         read_lag_ms=_weighted(segments, "read_lag_ns", "reads"),
@@ -70,52 +73,38 @@ def _weighted(segments: list[dict[str, Any]], name: str, by: str) -> Pair | None
     return Pair(mean_ms("p50"), mean_ms("p99"))
 
 
-@dataclass(frozen=True)
-class Rates:
-    """Requests a second that the schedule asked for, and that were sent in the same time."""
-
-    offered_requests_s: float | None
-    achieved_requests_s: float | None
-
-
-def load_rates(frame: Frame, client: ClientFacts, load: dict[str, Any]) -> Rates:
-    """Offered and achieved rate of the measured part.
-
-    Open loop, per segment: from the first due instant to the last, and one mean gap more. Offered: requests
-    that were due then, sent or not. Achieved: those sent by its end, so a late send counts as late. Closed
-    loop: what was sent, over the time from the first send to the last end; the loop offers no more than that.
-    """
-    intended, sent, end = frame.ints("intended_ns"), frame.ints("sent_ns"), frame.ints("end_ns")
-    segments = frame.ints("segment")
-    due = delivered = 0
-    seconds = 0.0
-    for segment in np.unique(segments[frame.measured]):
-        mine = frame.measured & (segments == segment)
-        written = mine & (sent != MISSING)
-        if is_open_loop(load):
-            first, last, n = int(intended[mine].min()), int(intended[mine].max()), int(mine.sum())
-            until = last + ((last - first) / (n - 1) if n > 1 else 0.0)
-            due += n
-            delivered += int((written & (sent <= until)).sum())
-            seconds += (until - first) / 1e9
-        elif written.any():
-            n = int(written.sum())
-            due, delivered = due + n, delivered + n
-            seconds += (int(end[written].max()) - int(sent[written].min())) / 1e9
-    if not seconds > 0.0:
-        return Rates(None, None)
-    never_sent = client.dropped if is_open_loop(load) else 0
-    return Rates((due + never_sent) / seconds, delivered / seconds)
-
-
 def late_share(frame: Frame) -> float | None:
     """Share of the measured requests that were sent more than LATE_MS after they were due."""
-    sent, intended = frame.ints("sent_ns"), frame.ints("intended_ns")
-    written = frame.measured & (sent != MISSING)
+    written = frame.measured & (frame.ints("sent_ns") != MISSING)
     if not written.any():
         return None
-    connecting = np.maximum(frame.ints("connect_ns"), 0) + np.maximum(frame.ints("tls_ns"), 0)
-    return float(((sent - intended - connecting)[written] > LATE_MS * 1e6).mean())
+    return float((lateness_ns(frame)[written] > LATE_MS * 1e6).mean())
+
+
+def common_errors(rows: pa.Table) -> dict[str, CommonError]:
+    """What the measured requests of each outcome but `ok` said most often, if anything."""
+    failed = rows.select(["outcome", "error"]).filter(pa.array(Frame(rows).measured & ~Frame(rows).ok))
+    said: dict[str, Counter[str]] = defaultdict(Counter)
+    for outcome, error in zip(failed["outcome"].to_pylist(), failed["error"].to_pylist(), strict=True):
+        said[str(outcome)][" ".join(str(error or "").split())] += 1
+    common = {outcome: texts.most_common(1)[0] for outcome, texts in said.items()}
+    return {
+        outcome: CommonError(text, n == said[outcome].total())
+        for outcome, (text, n) in common.items()
+        if text
+    }
+
+
+def event_spacing_ms(frame: Frame) -> float | None:
+    """How far apart the events of the median measured `ok` request lie on average.
+
+    Unlike the gaps it does not depend on which events came together. None without events to tell by.
+    """
+    many = frame.ok & frame.streaming & (frame.event_counts > 1)
+    if not many.any():
+        return None
+    spans = (frame.last_ns - frame.first_ns)[many] / (frame.event_counts - 1)[many]
+    return float(np.median(spans)) / 1e6
 
 
 def stamped_share(frame: Frame) -> float | None:
@@ -144,7 +133,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
     frame = Frame(evidence.rows)
     client = client_facts(manifest.segments)
-    rates = load_rates(frame, client, manifest.load)
+    rates = load_rates(frame, manifest.segments, manifest.load)
     open_loop = evidence.open_loop
     calibration = manifest.calibration or {}
     against = "e2e_ms" if not open_loop else _open_headline(samples)
@@ -153,6 +142,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         planned_requests=manifest.load.get("requests"),
         attempted=int(frame.measured.sum()),
         by_outcome=evidence.by_outcome,
+        errors=common_errors(evidence.rows),
         open_loop=open_loop,
         capped=manifest.load.get("concurrency_cap") is not None,
         offered_requests_s=rates.offered_requests_s,
@@ -163,11 +153,13 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         late_share=late_share(frame),
         schedule_lag_ms=client.schedule_lag_ms,
         read_lag_ms=client.read_lag_ms,
+        reads=client.reads,
         cpu_fraction=client.cpu_fraction,
         runqueue_share=client.runqueue_share,
         wait_per_read_ms=client.wait_per_read_ms,
         kernel_stamped_share=stamped_share(frame),
         coalesced_share=coalesced_share(evidence.rows),
+        event_spacing_ms=event_spacing_ms(frame),
         compared_with="the duration of a request" if not open_loop else "the latency from the due instant",
         compared_with_ms=_pair(samples[against]),
         ttft_ms=_pair(samples["ttft_ms"]),

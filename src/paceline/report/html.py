@@ -11,6 +11,7 @@ from paceline.report.model import QUANTILES, Report
 from paceline.report.page import render_page
 from paceline.report.sentences import (
     client_words,
+    due_notes,
     goodput_words,
     outcome_words,
     short_label,
@@ -52,7 +53,7 @@ def render_html(report: Report) -> str:
         "model": manifest.model,
         "endpoint": manifest.endpoint,
         "load": load_words(manifest.load),
-        "open_loop": report.evidence.open_loop,
+        "due_note": " ".join(due_notes(report)),
         "trust": trust_context(report.trust),
         "cards": _cards(report),
         "distributions": [_distribution(report, name) for name in names],
@@ -198,12 +199,13 @@ def _outcomes(report: Report) -> list[dict[str, Any]]:
 
 
 def _errors(report: Report) -> list[str]:
-    """The most frequent messages of failed requests."""
+    """The most frequent messages of failed requests, with their outcomes."""
     rows = report.evidence.rows
     frame = Frame(rows)
-    failed = rows["error"].filter(pa.array(frame.measured & ~frame.ok)).to_pylist()
-    counted = Counter(str(message) for message in failed if message)
-    return [f"{n:,}: {message}" for message, n in counted.most_common(_MOST_ERRORS)]
+    failed = rows.select(["outcome", "error"]).filter(pa.array(frame.measured & ~frame.ok))
+    said = zip(failed["outcome"].to_pylist(), failed["error"].to_pylist(), strict=True)
+    counted = Counter((str(outcome), str(message)) for outcome, message in said if message)
+    return [f"{n:,} {outcome}: {message}" for (outcome, message), n in counted.most_common(_MOST_ERRORS)]
 
 
 def _run_facts(report: Report) -> list[tuple[str, str]]:

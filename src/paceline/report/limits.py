@@ -85,7 +85,8 @@ _ALL = (
         "client_coalesced_share",
         0.10,
         0.50,
-        "a client that reads late finds several events in one read, and their gaps are only upper bounds",
+        "a client that reads late finds several events in one read, and their gaps are only upper bounds; "
+        "where it read early against their distance they were sent together",
     ),
     Limit(
         "cpu_fraction",
@@ -105,7 +106,8 @@ _ALL = (
         "instrument_error_share",
         0.05,
         0.25,
-        "the instrument's error on this machine must be small against what it measures",
+        "the instrument's error on this machine must be small against what it measures, p50 against p50 and "
+        "p99 against p99",
     ),
     Limit(
         "token_mismatch_share",
@@ -141,3 +143,9 @@ BUSY_WAIT_SHARE = 0.25
 
 FEWEST_FOR_MEDIAN = 6
 """Fewest `ok` requests whose largest and smallest bound the median at 95 %."""
+
+LATE_READ_SHARE = 0.25
+"""Typical reads that come later than this share of the distance between events may find several of them."""
+
+FEWEST_READS_FOR_P99 = 1000
+"""The p99 of fewer reads is that of under ten."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from paceline.report.evidence import READING_TOK_S, Evidence, gather
 from paceline.report.facts import trust_facts
 from paceline.report.trust import Trust, assess
+from paceline.stats.frame import Frame
 from paceline.stats.metrics import METRICS, MetricInfo
 from paceline.stats.quantiles import Estimate
 from paceline.stats.summary import Summary
@@ -72,6 +73,17 @@ class Report:
     def ok(self) -> int:
         """Measured requests of outcome `ok`."""
         return self.evidence.by_outcome.get("ok", 0)
+
+    @property
+    def generated_tokens(self) -> int:
+        """Tokens of all measured requests, of whatever outcome: what throughput counts over its window."""
+        return generated_tokens(self.evidence)
+
+    @property
+    def failed_tokens(self) -> int:
+        """Those of them that came in requests that did not end `ok`."""
+        tokens = self.evidence.tokens
+        return self.generated_tokens - tokens.counted - tokens.hidden
 
     @property
     def headline(self) -> list[str]:
@@ -155,7 +167,7 @@ def _tokens(evidence: Evidence) -> dict[str, Any]:
     tokens = evidence.tokens
     return {
         "prompt": tokens.prompt,
-        "completion": tokens.counted + tokens.hidden,
+        "completion": generated_tokens(evidence),
         "reasoning": tokens.reasoning,
         "cached": tokens.cached,
         "source": token_source(evidence),
@@ -163,10 +175,24 @@ def _tokens(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def generated_tokens(evidence: Evidence) -> int:
+    """Tokens of all measured requests, hidden reasoning included."""
+    counts, measured = evidence.counts, Frame(evidence.rows).measured
+    return int(counts.streamed[measured].sum() + counts.hidden[measured].sum())
+
+
 def token_source(evidence: Evidence) -> str:
     """Where `completion` comes from, and whether its division among the events is approximate."""
-    tokens = evidence.tokens
-    return f"{tokens.source} (approximate)" if tokens.approximate else tokens.source
+    return (
+        f"{evidence.tokens.source} (approximate)" if tokens_approximate(evidence) else evidence.tokens.source
+    )
+
+
+def tokens_approximate(evidence: Evidence) -> bool:
+    """Whether the counts are; without any `ok` request, those of the others."""
+    if evidence.by_outcome.get("ok"):
+        return evidence.tokens.approximate
+    return bool(evidence.counts.approximate[Frame(evidence.rows).measured].any())
 
 
 def _number(value: float | None) -> float | None:

@@ -1,10 +1,13 @@
 """What a report says in words, the same in every format."""
 
 from paceline.report.evidence import READING_TOK_S
-from paceline.report.model import QUANTILES, MetricReport, Report
+from paceline.report.model import QUANTILES, MetricReport, Report, tokens_approximate
 from paceline.report.trust import Trust
 from paceline.report.words import bound, figure, interval, label, share, unit
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage, format_rate
+
+DUE_NOTE = "TTFT and E2E count from when a request was due, whether it was sent late or not."
+_MARKS = {">=": ">= only a lower bound", "~": "~ not bounded on either side"}
 
 
 def outcome_words(report: Report) -> str:
@@ -18,8 +21,16 @@ def short_label(name: str) -> str:
     return label(name).removesuffix(", from due").removesuffix(" from due")
 
 
+def due_notes(report: Report) -> list[str]:
+    """From where latencies count, under an open loop."""
+    return [DUE_NOTE] if report.evidence.open_loop else []
+
+
 def shortage_notes(report: Report, names: list[str]) -> list[str]:
-    """How many samples it takes to bound the quantiles that are not bounded; nothing when all are."""
+    """What `>=` and `~` mean, as far as they are used, and how many samples it takes to do without them."""
+    shown = [(name, quantile) for name in names for quantile in QUANTILES]
+    marks = {bound(name, report.metrics[name].quantile(quantile))[:1] for name, quantile in shown}
+    meanings = [words for mark, words in _MARKS.items() if mark[0] in marks]
     parts = []
     for quantile in QUANTILES:
         open_ones = [report.metrics[name].quantile(quantile) for name in names]
@@ -30,7 +41,7 @@ def shortage_notes(report: Report, names: list[str]) -> list[str]:
             parts.append(f"{quantile} needs {needs[0]:,}{upto}")
         elif open_ones:
             parts.append(f"{quantile} is hidden by timeouts")
-    return [f">= n too small: {', '.join(parts)}"] if parts else []
+    return [f"{', '.join(meanings)}; n too small: {', '.join(parts)}"] if meanings and parts else []
 
 
 def speed_words(report: Report) -> str:
@@ -39,6 +50,8 @@ def speed_words(report: Report) -> str:
     if pace.output_tok_s is None or pace.requests_s is None:
         return "too short to tell"
     text = f"{format_rate(pace.output_tok_s)}, {format_rate(pace.requests_s, 'requests/s')}"
+    if report.failed_tokens:
+        text = f"{text}, with the tokens of requests that did not succeed"
     if not pace.steady:
         return f"{text}, over all {_seconds(pace.whole_seconds)}: no steady part"
     return f"{text}, over the steady {_seconds(pace.seconds)} of {_seconds(pace.whole_seconds)}"
@@ -65,17 +78,22 @@ def goodput_words(report: Report) -> str:
 
 
 def token_words(report: Report) -> str:
-    """Tokens by source, and how far the sources disagree."""
+    """Tokens by source, and how far the sources disagree; `speed_words` counts the same requests."""
     tokens = report.evidence.tokens
-    source = f"{tokens.source}, approximate" if tokens.approximate else tokens.source
-    parts = [f"{tokens.counted + tokens.hidden:,} generated ({source})"]
+    source = f"{tokens.source}, approximate" if tokens_approximate(report.evidence) else tokens.source
+    parts = [f"{report.generated_tokens:,} generated ({source})"]
+    if report.failed_tokens:
+        all_of_them = report.failed_tokens == report.generated_tokens
+        n = "all" if all_of_them else f"{report.failed_tokens:,}"
+        parts.append(f"{n} of them in requests that did not succeed")
     if tokens.completion is not None and tokens.mismatched_requests:
-        parts.append(f"{tokens.completion:,} by the server's usage")
+        in_ok = " in those that did" if report.failed_tokens else ""
+        parts.append(f"{tokens.completion:,} by the server's usage{in_ok}")
     if tokens.reasoning:
         parts.append(f"{tokens.reasoning:,} of them reasoning")
     if tokens.prompt is not None:
         cached = f", {tokens.cached:,} of them cached" if tokens.cached else ""
-        parts.append(f"{tokens.prompt:,} in prompts{cached}")
+        parts.append(f"{tokens.prompt:,} in prompts by the server's count{cached}")
     if tokens.mismatch_share:
         apart = format_percentage(tokens.mismatch_share)
         parts.append(f"counts differ by {apart} in {tokens.mismatched_requests:,} requests")

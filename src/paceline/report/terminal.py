@@ -8,6 +8,7 @@ from rich.text import Text
 from paceline.report.model import QUANTILES, Report
 from paceline.report.sentences import (
     client_words,
+    due_notes,
     goodput_words,
     outcome_words,
     rate_words,
@@ -137,10 +138,7 @@ def _latencies(report: Report) -> list[str]:
 
 
 def _footnotes(report: Report) -> list[RenderableType]:
-    notes = []
-    if report.evidence.open_loop:
-        notes.append("TTFT and E2E count from when a request was due, whether it was sent late or not.")
-    notes += shortage_notes(report, _latencies(report))
+    notes = due_notes(report) + shortage_notes(report, _latencies(report))
     approximate = [short_label(name) for name in report.headline if report.metrics[name].approximate]
     if approximate:
         notes.append(f"Approximate, as tokens per event are not known: {sentence_list(approximate)}.")

@@ -4,14 +4,27 @@ Pure: from figures to a verdict. `facts.trust_facts` reads the figures from a st
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from paceline.report.limits import BUSY_WAIT_SHARE, FEWEST_FOR_MEDIAN, LATE_MS, LIMITS, SMALLEST_LAG_MS
+from paceline.report.limits import (
+    BUSY_WAIT_SHARE,
+    FEWEST_FOR_MEDIAN,
+    FEWEST_READS_FOR_P99,
+    LATE_MS,
+    LATE_READ_SHARE,
+    LIMITS,
+    SMALLEST_LAG_MS,
+)
+from paceline.report.trust_facts import TrustFacts
+from paceline.report.words import shorten
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
 
 VerdictName = Literal["trusted", "suspect", "invalid"]
 Severity = Literal["note", "suspect", "invalid"]
+_MOST_ERRORS = 3
+_LONGEST_ERROR = 120
+_WAITED_MUCH, _BUSY = 0.02, 0.5
 _RANK: dict[Severity, int] = {"note": 0, "suspect": 1, "invalid": 2}
 
 
@@ -25,65 +38,6 @@ class Reason:
 
     def __str__(self) -> str:
         return f"note: {self.text}" if self.severity == "note" else self.text
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A median and a 99th percentile, in the unit that the field's name ends in."""
-
-    p50: float
-    p99: float
-
-
-@dataclass(frozen=True)
-class TrustFacts:
-    """What the verdict rests on. Shares are fractions; None: not known, or does not apply.
-
-    `compared_with_ms`: the metric that the client's lateness is held against, named by `compared_with`: the
-    headline TTFT in an open loop, the duration of a request in a closed one (a slot that stands idle for a
-    tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `wait_per_read_ms`: how
-    long the load threads waited for a core, a read.
-    """
-
-    state: str = "complete"
-    planned_requests: int | None = None
-    attempted: int = 0
-    by_outcome: dict[str, int] = field(default_factory=dict)
-    open_loop: bool = False
-    capped: bool = False
-    offered_requests_s: float | None = None
-    achieved_requests_s: float | None = None
-    due: int = 0
-    dropped: int = 0
-    starved: int = 0
-    late_share: float | None = None
-    schedule_lag_ms: Pair | None = None
-    read_lag_ms: Pair | None = None
-    cpu_fraction: float | None = None
-    runqueue_share: float | None = None
-    wait_per_read_ms: float | None = None
-    kernel_stamped_share: float | None = None
-    coalesced_share: float | None = None
-    compared_with: str = ""
-    compared_with_ms: Pair | None = None
-    ttft_ms: Pair | None = None
-    gap_ms: Pair | None = None
-    calibrated: bool = False
-    ttft_error_us: Pair | None = None
-    itl_error_us: Pair | None = None
-    token_mismatch_share: float | None = None
-    tokens_approximate: bool = False
-    over_limit_share: float | None = None
-    cached_share: float | None = None
-    prompts_unique: bool = False
-    p99_needs_n: int | None = None
-    segments: int = 1
-    notes: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> int:
-        """Requests of outcome `ok`."""
-        return self.by_outcome.get("ok", 0)
 
 
 @dataclass(frozen=True)
@@ -151,25 +105,40 @@ def _failures(facts: TrustFacts) -> Iterator[Reason]:
         yield Reason("no_requests", "invalid", "no request was measured: run longer, or with less warm-up")
         return
     if facts.ok == 0:
-        named = _counted({name: n for name, n in facts.by_outcome.items() if name != "ok"})
+        named = _counted(facts, {name: n for name, n in facts.by_outcome.items() if name != "ok"})
         yield Reason("no_ok", "invalid", f"none of {facts.attempted:,} requests succeeded ({named})")
         return
+    found = list(_shares_failed(facts))
+    yield from found
+    told = {reason.code for reason in found}
+    few = {
+        name: n
+        for name, n in facts.by_outcome.items()
+        if n
+        and name not in ("ok", "cancelled")
+        and ("timeout_share" if name == "timeout" else "failed_share") not in told
+    }
+    if few:
+        yield Reason("few_failed", "note", f"not all succeeded: {_counted(facts, few)}")
+
+
+def _shares_failed(facts: TrustFacts) -> Iterator[Reason]:
     apart = ("ok", "timeout", "cancelled")
     failed = {name: n for name, n in facts.by_outcome.items() if name not in apart and n}
     yield from _over(
         "failed_share",
         sum(failed.values()) / facts.attempted,
         lambda value, limit: (
-            f"{value} of requests failed ({_counted(failed)}), more than {limit}: latencies are those of the "
-            "others; lower the load or mend the endpoint"
+            f"{value} of requests failed ({_counted(facts, failed)}), more than {limit}: latencies are those "
+            "of the others; lower the load or mend the endpoint"
         ),
     )
     yield from _over(
         "timeout_share",
         facts.by_outcome.get("timeout", 0) / facts.attempted,
         lambda value, limit: (
-            f"{value} of requests timed out, more than {limit}: high percentiles are only lower bounds; "
-            "raise --timeout or lower the load"
+            f"{value} of requests timed out{_said(facts, 'timeout', ' (mostly: {})', ' ({})')}, more than "
+            f"{limit}: high percentiles are only lower bounds; raise --timeout or lower the load"
         ),
     )
 
@@ -287,26 +256,48 @@ def _stamps(facts: TrustFacts) -> Iterator[Reason]:
             wait_ms = facts.wait_per_read_ms
             if wait_ms is not None and metric is not None and wait_ms >= SMALLEST_LAG_MS and metric.p50 > 0.0:
                 yield from _over("read_lag_share", wait_ms / metric.p50, _read_words(wait_ms, quantity))
-    lag = facts.read_lag_ms
-    client_is_late = lag is not None and lag.p99 >= SMALLEST_LAG_MS
-    if facts.coalesced_share is not None and client_is_late:
+    yield from _coalescing(facts)
+
+
+def _coalescing(facts: TrustFacts) -> Iterator[Reason]:
+    """Events that shared a read: the client's doing where it read late, else the sender's."""
+    limit = LIMITS["client_coalesced_share"]
+    if facts.coalesced_share is None or limit.severity(facts.coalesced_share) is None:
+        return
+    quantile, late_ms = _read_late(facts)
+    if quantile:
         yield from _over(
             "client_coalesced_share",
             facts.coalesced_share,
             lambda value, limit: (
-                f"{value} of gaps between chunks are upper bounds (limit {limit}), and the client read up to "
-                f"{format_ms(lag.p99 if lag else 0)} late at p99: {_starvation_words(facts)}"
+                f"{value} of gaps between chunks are upper bounds (limit {limit}), and the client read "
+                f"{format_ms(late_ms)} late at {quantile}: "
+                f"{_starvation_words(facts, 'so something else held its reads up')}"
             ),
         )
-    elif facts.coalesced_share is not None and facts.coalesced_share > (
-        LIMITS["client_coalesced_share"].suspect or 0.0
-    ):
+    else:
         yield Reason(
             "coalesced",
             "note",
             f"{format_percentage(facts.coalesced_share)} of gaps between chunks are upper bounds: the server "
             "or the network sent several events at once",
         )
+
+
+def _read_late(facts: TrustFacts) -> tuple[str, float]:
+    """The percentile at which the client read so late that events piled up before it, and how late that was.
+
+    Empty: it did not. Typical reads tell: one that comes early against the distance of the events finds
+    several only where they were sent together. The p99 counts too where it is of many reads and the client
+    was short of a core, as then it may have stood still now and then, and many events came meanwhile.
+    """
+    lag, spacing_ms = facts.read_lag_ms, facts.event_spacing_ms or 0.0
+    if lag is None:
+        return "", 0.0
+    if lag.p50 >= max(SMALLEST_LAG_MS, LATE_READ_SHARE * spacing_ms):
+        return "p50", lag.p50
+    stood_still = lag.p99 >= max(SMALLEST_LAG_MS, spacing_ms) and facts.reads >= FEWEST_READS_FOR_P99
+    return ("p99", lag.p99) if stood_still and _short_of_cores(facts) else ("", 0.0)
 
 
 def _read_words(wait_ms: float, quantity: str) -> Callable[[str, str], str]:
@@ -327,15 +318,24 @@ def _instrument(facts: TrustFacts) -> Iterator[Reason]:
         ("TTFT", facts.ttft_error_us, facts.ttft_ms),
         ("gap between tokens", facts.itl_error_us, facts.gap_ms),
     ):
-        if error is not None and metric is not None and metric.p50 > 0.0:
-            share = error.p50 / 1000.0 / metric.p50
-            yield from _over("instrument_error_share", share, _error_words(error.p50, quantity))
+        if error is None or metric is None:
+            continue
+        found: list[Reason] = []
+        for quantile, error_us, metric_ms in (("p50", error.p50, metric.p50), ("p99", error.p99, metric.p99)):
+            if metric_ms > 0.0:
+                share = error_us / 1000.0 / metric_ms
+                found += _over("instrument_error_share", share, _error_words(error_us, quantile, quantity))
+        # One reason a quantity, the graver: what spoils the median spoils the p99 too.
+        yield from sorted(found, key=lambda reason: -_RANK[reason.severity])[:1]
 
 
-def _error_words(error_us: float, quantity: str) -> Callable[[str, str], str]:
+def _error_words(error_us: float, quantile: str, quantity: str) -> Callable[[str, str], str]:
+    at_p50 = quantile == "p50"
+    figure = f"median {quantity}" if at_p50 else f"{quantile} of the {quantity}"
+    so = "too small a time for this machine" if at_p50 else "this tail may be the instrument's own"
     return lambda value, limit: (
-        f"the instrument's own error, {format_duration_ns(error_us * 1000)} at p50, is {value} of the median "
-        f"{quantity} (limit {limit}): too small a time for this machine"
+        f"the instrument's own error, {format_duration_ns(error_us * 1000)} at {quantile}, is {value} of the "
+        f"{figure} (limit {limit}): {so}"
     )
 
 
@@ -379,24 +379,42 @@ def _history(facts: TrustFacts) -> Iterator[Reason]:
         yield Reason("note", "note", text)
 
 
-def _starvation_words(facts: TrustFacts) -> str:
+def _short_of_cores(facts: TrustFacts) -> bool:
+    return (facts.runqueue_share or 0.0) > _WAITED_MUCH or (facts.cpu_fraction or 0.0) > _BUSY
+
+
+def _starvation_words(
+    facts: TrustFacts, otherwise: str = "so look for a slow connect or a full send buffer"
+) -> str:
     """Why the client was late, as far as it is known, and what to do."""
     waited, busy = facts.runqueue_share or 0.0, facts.cpu_fraction or 0.0
-    if waited > 0.02:
+    if waited > _WAITED_MUCH:
         return (
             f"CPU starvation, its threads waited {format_percentage(waited)} of the time for a core; "
             "give it free cores, or another machine"
         )
-    if busy > 0.5:
+    if busy > _BUSY:
         return (
             f"its threads were busy {format_percentage(busy)} of the time; use more --threads or a lower load"
         )
-    return "its threads had cores to spare, so look for a slow connect or a full send buffer"
+    return f"its threads had cores to spare, {otherwise}"
 
 
-def _counted(outcomes: dict[str, int]) -> str:
-    named = sorted(outcomes.items(), key=lambda item: -item[1])
-    return ", ".join(f"{n:,} {name}" for name, n in named if n) or "no outcome"
+def _counted(facts: TrustFacts, outcomes: dict[str, int]) -> str:
+    """`8 connect_error: connection refused; 2 empty`: the most frequent ones with what they mostly said."""
+    named = sorted(((name, n) for name, n in outcomes.items() if n), key=lambda item: -item[1])
+    texts = [
+        f"{n:,} {name}{_said(facts, name, ', mostly: {}', ': {}') if place < _MOST_ERRORS else ''}"
+        for place, (name, n) in enumerate(named)
+    ]
+    return ("; " if any(name in facts.errors for name, _ in named) else ", ").join(texts) or "no outcome"
+
+
+def _said(facts: TrustFacts, outcome: str, mostly: str, all_of_them: str) -> str:
+    error = facts.errors.get(outcome)
+    if error is None:
+        return ""
+    return (all_of_them if error.of_all else mostly).format(shorten(error.text, _LONGEST_ERROR))
 
 
 _CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (

@@ -1,6 +1,7 @@
 """How reports say things: the load, the workload, figures with their intervals."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from paceline.stats.metrics import METRICS
@@ -29,6 +30,11 @@ _SHORT_UNIT = {"ms/token": "ms", "share": "%"}
 def printable(text: str) -> str:
     """Text without control characters: what a server sends must not steer a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def shorten(text: str, most: int) -> str:
+    """Text of at most so many characters, with an ellipsis where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 3].rstrip()}..."
 
 
 def label(name: str) -> str:
@@ -118,7 +124,7 @@ def _warmup_words(load: dict[str, Any]) -> str:
     return ""
 
 
-def is_open_loop(load: dict[str, Any]) -> bool:
+def is_open_loop(load: Mapping[str, Any]) -> bool:
     """Whether requests arrive by a schedule, whatever the endpoint does."""
     return bool((load.get("arrival") or {}).get("kind", "closed") != "closed")
 
@@ -126,15 +132,17 @@ def is_open_loop(load: dict[str, Any]) -> bool:
 def workload_words(workload: dict[str, Any]) -> str:
     """What the requests look like, in one line."""
     parts = []
+    # Without a tokenizer the length of a text is an estimate; an answer's is the server's own count.
+    about = "about " if workload.get("tokenizer") in (None, "approximate") else ""
     if workload.get("prompt_tokens"):
-        parts.append(f"prompts of {workload['prompt_tokens']} tokens")
+        parts.append(f"prompts of {about}{workload['prompt_tokens']} tokens")
     if workload.get("output_tokens"):
         parts.append(f"answers of {workload['output_tokens']} tokens")
     elif workload.get("max_tokens"):
         parts.append(f"answers of at most {workload['max_tokens']} tokens")
     shared = workload.get("shared_prefix_tokens")
     if shared:
-        parts.append(f"{shared} shared tokens before each prompt")
+        parts.append(f"{about}{shared} shared tokens before each prompt")
     elif workload.get("unique_prefix"):
         parts.append("no common beginning")
     if workload.get("streaming") is False:

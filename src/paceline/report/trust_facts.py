@@ -1,0 +1,74 @@
+"""What a trust verdict rests on: plain figures, read from a stored run by `facts.trust_facts`."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A median and a 99th percentile, in the unit that the field's name ends in."""
+
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True)
+class CommonError:
+    """What the requests of an outcome said most often, and whether all of them did."""
+
+    text: str
+    of_all: bool
+
+
+@dataclass(frozen=True)
+class TrustFacts:
+    """What the verdict rests on. Shares are fractions; None: not known, or does not apply.
+
+    `compared_with_ms`: the metric that the client's lateness is held against, named by `compared_with`: the
+    headline TTFT in an open loop, the duration of a request in a closed one (a slot that stands idle for a
+    tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `event_spacing_ms`: mean
+    distance of a request's events. `wait_per_read_ms`: how long the load threads waited for a core, a read.
+    `errors`: by outcome.
+    """
+
+    state: str = "complete"
+    planned_requests: int | None = None
+    attempted: int = 0
+    by_outcome: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, CommonError] = field(default_factory=dict)
+    open_loop: bool = False
+    capped: bool = False
+    offered_requests_s: float | None = None
+    achieved_requests_s: float | None = None
+    due: int = 0
+    dropped: int = 0
+    starved: int = 0
+    late_share: float | None = None
+    schedule_lag_ms: Pair | None = None
+    read_lag_ms: Pair | None = None
+    reads: int = 0
+    cpu_fraction: float | None = None
+    runqueue_share: float | None = None
+    wait_per_read_ms: float | None = None
+    kernel_stamped_share: float | None = None
+    coalesced_share: float | None = None
+    event_spacing_ms: float | None = None
+    compared_with: str = ""
+    compared_with_ms: Pair | None = None
+    ttft_ms: Pair | None = None
+    gap_ms: Pair | None = None
+    calibrated: bool = False
+    ttft_error_us: Pair | None = None
+    itl_error_us: Pair | None = None
+    token_mismatch_share: float | None = None
+    tokens_approximate: bool = False
+    over_limit_share: float | None = None
+    cached_share: float | None = None
+    prompts_unique: bool = False
+    p99_needs_n: int | None = None
+    segments: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> int:
+        """Requests of outcome `ok`."""
+        return self.by_outcome.get("ok", 0)
