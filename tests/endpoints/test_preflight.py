@@ -1,5 +1,6 @@
 """The preflight against a server that misbehaves in each way we know of."""
 
+import gzip
 import json
 import socket
 import ssl
@@ -206,7 +207,7 @@ WHOLE = Answer(body=json.dumps({"choices": [{"message": {"content": "Hi"}}]}).en
         (stream({"error": {"message": "out of memory"}}), "answered with an error: out of memory"),
         (stream('{"choices": ['), "an event of the stream is not JSON"),
         (stream(), "no choices"),
-        (stream({"hello": 1}, 3), "no choices"),
+        (stream({"hello": 1}, 3), "malformed: it is"),
         (stream(*["[1,", "2]"]), "is not JSON: [1,"),
         (Answer(headers={"content-type": "text/event-stream"}, body=b"data: {}\n\n", cut=True), "broken"),
     ],
@@ -220,7 +221,7 @@ def test_answers_that_are_no_stream(answer: Answer, said: str) -> None:
     [
         (HTML, "the answer is not JSON (content-type: text/html"),
         (Answer(body=b'{"error": "out of memory"}'), "answered with an error: out of memory"),
-        (Answer(body=b"[]"), "no choices"),
+        (Answer(body=b"[]"), "the answer is malformed: it is a list"),
         (stream({"choices": []}), "the answer is not JSON"),
     ],
 )
@@ -327,3 +328,67 @@ def test_tls_to_a_plain_port() -> None:
         with pytest.raises(EndpointError, match="TLS handshake failed") as caught:
             check(Target.parse(server.url.replace("http", "https"), model="tiny"))
         assert "http://" in (caught.value.hint or "")
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (f'{{"choices": [], "z": {DEEP}}}', "an event of the stream is not JSON"),
+        (f'{{"error": {DEEP}}}', "an event of the stream is not JSON"),
+        ('{"choices": [{"delta": {"content": "\\ud800"}}]}', "malformed: choices[0].delta.content"),
+        ({"choices": [{"delta": {}, "finish_reason": {"type": "stop"}}]}, "malformed: choices[0].finish"),
+        ({"choices": [{"finish_reason": "abort"}]}, "answered with an error: a choice ended with"),
+    ],
+)
+def test_what_the_load_generator_cannot_read_is_refused(event: Any, said: str) -> None:
+    answer = stream({"choices": [{"delta": {"content": "hi"}}]}, event)
+    assert said in refused(FakeServer(on_post=lambda _: answer))
+
+
+def test_deep_answers_of_other_kinds_are_no_crash() -> None:
+    deep = Answer(400, body=DEEP.encode())
+    assert "refused the request (400)" in refused(FakeServer(on_post=lambda _: deep))
+    lists = FakeServer(gets={"/v1/models": Answer(body=DEEP.encode())})
+    with serving(lists):
+        assert check(Target.parse(lists.url, model="tiny")).models is None
+    named = FakeServer(gets={"/openapi.json": Answer(body=b'{"paths": 3}')})
+    assert "there is no /api/chat/completions" in refused(named, "/api")
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_a_compressed_answer_is_refused(status: int) -> None:
+    packed = Answer(status, headers={"content-encoding": "gzip"}, body=gzip.compress(b"data: {}\n\n"))
+    said = refused(FakeServer(on_post=lambda _: packed))
+    assert "the answer comes in content-encoding gzip" in said
+    assert "turn compression off" in said
+
+
+STEERING = "\x1b[2J\x1b]0;owned\x07 boo\x00\x9b"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(400, STEERING),
+        error(429, STEERING),
+        error(500, STEERING),
+        Answer(302, headers={"location": "http://x/\x1b[2J\x07"}),
+        Answer(200, headers={"content-type": "\x1b[2J"}, body=b"plain \x1b[2J"),
+        stream({"choices": [], "error": {"message": STEERING}}),
+        stream("{" + STEERING),
+    ],
+)
+def test_no_server_steers_the_terminal(answer: Answer) -> None:
+    assert refused(FakeServer(on_post=lambda _: answer)).isprintable()
+
+
+def test_names_that_would_steer_the_terminal_are_none() -> None:
+    assert "the server lists none" in refused(FakeServer(models=(STEERING,)), model=None)
+    named = stream({"model": STEERING, "choices": [{"delta": {"content": "hi"}}]})
+    with serving(FakeServer(on_post=lambda _: named, models=())) as server:
+        facts = check(Target.parse(server.url, model="tiny"))
+    assert facts.server_model is not None
+    assert facts.server_model.isprintable()

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from paceline.endpoints.client import Reply
+from paceline.endpoints.shape import error_in, malformed, read_json
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
 _SHOWN_CHARACTERS = 200
 _ERROR_HINT = "every request of a run would end so: look at the server's log"
+_MALFORMED_HINT = "every request of a run would end as malformed: is this an OpenAI-compatible server?"
 
 
 @dataclass(frozen=True)
@@ -24,30 +26,37 @@ class Answer:
 def read_answer(reply: Reply, target: Target, streaming: bool) -> Answer:
     """The answer of status 200; EndpointError when it is not what was asked for."""
     if streaming:
-        return _combine(_stream_objects(reply, target), reply, target)
+        return _combine(_stream_objects(reply, target), reply, target, streaming=True)
     try:
-        whole = json.loads(reply.body)
+        whole = read_json(reply.body)
     except ValueError:
         raise EndpointError(
             f"{target.display}: the answer is not JSON ({_shown(reply, target)})", _wrong_place_hint(reply)
         ) from None
-    return _combine([whole], reply, target)
+    return _combine([whole], reply, target, streaming=False)
 
 
 def error_text(body: str) -> str:
     """The message in an error's body, in the shapes that servers use; else the start of the body."""
     try:
-        data = json.loads(body)
+        data = read_json(body)
     except ValueError:
         return " ".join(body.split())[:_SHOWN_CHARACTERS]
+    return _message(data)
+
+
+def _message(data: Any) -> str:
     if isinstance(data, dict):
         error = data.get("error", data)
         if isinstance(error, dict):
             error = error.get("message") or error.get("detail") or error
-        if isinstance(error, str):
-            return " ".join(error.split())[: 2 * _SHOWN_CHARACTERS]
         data = error
-    return json.dumps(data)[:_SHOWN_CHARACTERS]
+    if isinstance(data, str):
+        return " ".join(data.split())[: 2 * _SHOWN_CHARACTERS]
+    try:
+        return json.dumps(data)[:_SHOWN_CHARACTERS]
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def _stream_objects(reply: Reply, target: Target) -> list[Any]:
@@ -73,7 +82,7 @@ def _stream_objects(reply: Reply, target: Target) -> list[Any]:
     objects = []
     for data in _events(lines):
         try:
-            objects.append(json.loads(data))
+            objects.append(read_json(data))
         except ValueError:
             shown = target.redact(data[:_SHOWN_CHARACTERS])
             raise EndpointError(
@@ -96,21 +105,16 @@ def _events(lines: list[str]) -> list[str]:
     return [event for event in events if event and event != "[DONE]"]
 
 
-def _combine(objects: list[Any], reply: Reply, target: Target) -> Answer:
+def _combine(objects: list[Any], reply: Reply, target: Target, *, streaming: bool) -> Answer:
     model: str | None = None
     usage = generated = choices_seen = False
     for one in objects:
-        if not isinstance(one, dict):
-            continue
-        if one.get("error"):
-            message = target.redact(error_text(json.dumps(one)))
-            raise EndpointError(
-                f"{target.display}: the server answered with an error: {message}", _ERROR_HINT
-            )
-        model = model or (one["model"] if isinstance(one.get("model"), str) else None)
+        _refuse_malformed(one, target, streaming=streaming)
+        _refuse_error(one, target)
+        model = model or one.get("model")
         usage = usage or isinstance(one.get("usage"), dict)
         choices = one.get("choices")
-        if isinstance(choices, list):
+        if choices is not None:
             choices_seen = True
             generated = generated or any(_has_token(choice) for choice in choices)
     if not choices_seen:
@@ -118,12 +122,24 @@ def _combine(objects: list[Any], reply: Reply, target: Target) -> Answer:
             f"{target.display}: the answer has no choices ({_shown(reply, target)})",
             f"does the server speak {target.protocol} at {target.base_path or '/'}?",
         )
-    return Answer(model, usage, generated)
+    return Answer(target.redact(model) if model else None, usage, generated)
 
 
-def _has_token(choice: Any) -> bool:
-    if not isinstance(choice, dict):
-        return False
+def _refuse_malformed(document: Any, target: Target, *, streaming: bool) -> None:
+    why = malformed(document, streaming=streaming)
+    if why is not None:
+        what = "an event of the stream" if streaming else "the answer"
+        raise EndpointError(f"{target.display}: {what} is malformed: {why}", _MALFORMED_HINT)
+
+
+def _refuse_error(document: dict[str, Any], target: Target) -> None:
+    error = error_in(document)
+    if error is not None:
+        message = target.redact(_message(error))
+        raise EndpointError(f"{target.display}: the server answered with an error: {message}", _ERROR_HINT)
+
+
+def _has_token(choice: dict[str, Any]) -> bool:
     part = choice.get("delta") or choice.get("message") or choice
     fields = ("content", "reasoning_content", "reasoning", "tool_calls", "text")
     return isinstance(part, dict) and any(part.get(name) for name in fields)
@@ -131,16 +147,15 @@ def _has_token(choice: Any) -> bool:
 
 def _refuse_error_object(reply: Reply, target: Target) -> None:
     try:
-        data = json.loads(reply.body)
+        data = read_json(reply.body)
     except ValueError:
         return
-    if isinstance(data, dict) and data.get("error"):
-        message = target.redact(error_text(reply.body))
-        raise EndpointError(f"{target.display}: the server answered with an error: {message}", _ERROR_HINT)
+    if malformed(data, streaming=False) is None:
+        _refuse_error(data, target)
 
 
 def _shown(reply: Reply, target: Target) -> str:
-    kind = reply.headers.get("content-type", "none")
+    kind = target.redact(reply.headers.get("content-type", "none"))
     start = target.redact(" ".join(reply.body.split())[:80])
     return f"content-type: {kind}; it begins {start!r}"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paceline import __version__
+from paceline.endpoints.deadline import Deadline
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
@@ -42,6 +43,7 @@ class Client:
 
         self.target = target
         self.timeout_s = timeout_s
+        self._deadline = Deadline(timeout_s)
         own = [("user-agent", f"paceline/{__version__}"), ("accept-encoding", "identity")]
         given = {name.lower() for name, _ in target.headers}
         headers = [pair for pair in own if pair[0] not in given] + target.all_headers()
@@ -58,6 +60,7 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self._http.close()
+        self._deadline.close()
 
     def get(self, path: str) -> Reply:
         """GET a path of the target's origin; EndpointError when no answer comes."""
@@ -68,45 +71,61 @@ class Client:
         return self._send("POST", path, body, "text/event-stream" if streaming else "application/json")
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None, accept: str) -> Reply:
-        with _failures_in_words(self.target, self.timeout_s):
+        url = self.target.origin + path
+        with _failures_in_words(self.target, self._deadline), self._deadline:
             started = time.perf_counter()
-            url = self.target.origin + path
-            with self._http.stream(method, url, json=body, headers={"accept": accept}) as response:
-                read = _read(response, started + self.timeout_s)
+            with self._http.stream(
+                method,
+                url,
+                json=body,
+                headers={"accept": accept},
+                extensions={"trace": self._deadline.watch},
+            ) as response:
+                if method == "POST":
+                    self._refuse_encoding(response)
+                read = _read(response)
             elapsed_ms = (time.perf_counter() - started) * 1000
             headers = {name.lower(): value for name, value in response.headers.items()}
             return Reply(response.status_code, headers, read.decode("utf-8", "replace"), elapsed_ms)
 
+    def _refuse_encoding(self, response: "httpx.Response") -> None:
+        """The load generator asks for none and reads none: decoding would be part of what it measures."""
+        encoding = response.headers.get("content-encoding", "").strip()
+        if encoding and encoding.lower() != "identity":
+            raise EndpointError(
+                f"{self.target.display}: the answer comes in content-encoding "
+                f"{self.target.redact(encoding)[:40]}, though none but identity was asked for",
+                "turn compression off in the server, or in the proxy before it",
+            )
 
-def _read(response: "httpx.Response", deadline: float) -> bytes:
-    import httpx
 
+def _read(response: "httpx.Response") -> bytes:
     read = bytearray()
     for part in response.iter_bytes():
         read += part
         # Some servers keep the connection open behind the end marker.
         if len(read) > MAX_BODY_BYTES or read.endswith(b"data: [DONE]\n\n"):
             break
-        # The client's own limit is between two reads, and a server can drip for ever.
-        if time.perf_counter() > deadline:
-            raise httpx.ReadTimeout("the answer did not end in time")
     return bytes(read)
 
 
 @contextmanager
-def _failures_in_words(target: Target, timeout_s: float) -> Iterator[None]:
+def _failures_in_words(target: Target, deadline: Deadline) -> Iterator[None]:
     import httpx
 
     try:
         yield
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-        message, hint = _explain(error, target, timeout_s)
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError) as error:
+        message, hint = _explain(error, target, deadline)
         raise EndpointError(f"{target.display}: {target.redact(message)}", hint) from None
 
 
-def _explain(error: Exception, target: Target, timeout_s: float) -> tuple[str, str]:
+def _explain(error: Exception, target: Target, deadline: Deadline) -> tuple[str, str]:
     import httpx
 
+    timeout_s = deadline.timeout_s
+    if deadline.expired:
+        return _explain_timeout(timeout_s)
     cause = _cause(error)
     if isinstance(cause, ssl.SSLError):
         return _explain_tls(cause)
@@ -119,10 +138,7 @@ def _explain(error: Exception, target: Target, timeout_s: float) -> tuple[str, s
     if isinstance(error, httpx.ConnectTimeout):
         return f"no connection to {where} within {timeout_s:g} s", _reach_hint()
     if isinstance(error, httpx.TimeoutException):
-        return (
-            f"no complete answer within {timeout_s:g} s",
-            "the server may still be loading the model, or be overloaded: wait, or give a longer --timeout",
-        )
+        return _explain_timeout(timeout_s)
     if isinstance(error, httpx.ConnectError):
         if isinstance(cause, ConnectionRefusedError):
             return f"connection refused: nothing listens at {where}", _reach_hint()
@@ -130,6 +146,13 @@ def _explain(error: Exception, target: Target, timeout_s: float) -> tuple[str, s
         return f"no connection to {where}: {reason}", _reach_hint()
     hint = "is this the port of the HTTP API? a server that speaks TLS needs https:// in the URL"
     return f"the connection was closed or broken before the answer was complete: {error}", hint
+
+
+def _explain_timeout(timeout_s: float) -> tuple[str, str]:
+    return (
+        f"no complete answer within {timeout_s:g} s",
+        "the server may still be loading the model, or be overloaded: wait, or give a longer --timeout",
+    )
 
 
 def _explain_tls(cause: ssl.SSLError) -> tuple[str, str]:

@@ -1,7 +1,6 @@
 """Ask an endpoint before any load whether it will answer, and learn what its server can do."""
 
 import email.utils
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from paceline.endpoints.answer import Answer, read_answer
 from paceline.endpoints.client import Client, Reply
 from paceline.endpoints.refusal import models_hint, no_model, refusal
+from paceline.endpoints.shape import read_json
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
@@ -148,14 +148,16 @@ def _model_list(client: Client) -> tuple[tuple[str, ...] | None, Reply]:
     if reply.status != 200:
         return None, reply
     try:
-        data = json.loads(reply.body)
+        data = read_json(reply.body)
     except ValueError:
         return None, reply
     listed = data.get("data") or data.get("models") if isinstance(data, dict) else data
     if not isinstance(listed, list):
         return None, reply
     names = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in listed]
-    return tuple(dict.fromkeys(name for name in names if isinstance(name, str))), reply
+    # What holds a control character is no name, and would steer the terminal of whoever reads it.
+    fit = [name for name in names if isinstance(name, str) and name.isprintable()]
+    return tuple(dict.fromkeys(fit)), reply
 
 
 def _models_path(target: Target) -> str:

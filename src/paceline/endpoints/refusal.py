@@ -8,6 +8,7 @@ from typing import Any
 from paceline.config import closest
 from paceline.endpoints.answer import error_text
 from paceline.endpoints.client import Client, Reply
+from paceline.endpoints.shape import read_json
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
@@ -94,7 +95,7 @@ def _speaks_of_model(reply: Reply, model: str, models: Sequence[str] | None) -> 
     if reply.status not in (400, 404, 422):
         return False
     try:
-        data = json.loads(reply.body)
+        data = read_json(reply.body)
     except ValueError:
         return False
     error: Any = data.get("error", data) if isinstance(data, dict) else None
@@ -102,7 +103,10 @@ def _speaks_of_model(reply: Reply, model: str, models: Sequence[str] | None) -> 
         return True
     if models is not None and model in models:
         return False
-    said = json.dumps(data, ensure_ascii=False).lower()
+    try:
+        said = json.dumps(data, ensure_ascii=False).lower()
+    except RecursionError:
+        return False
     return model.lower() in said and _NO_SUCH.search(said) is not None
 
 
@@ -144,7 +148,9 @@ def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
             continue
         answers.append(path)
         if path == "/openapi.json":
-            offered = [one for one in data.get("paths", {}) if one.endswith("completions")]
+            paths = data.get("paths")
+            named = [one for one in paths if one.isprintable()] if isinstance(paths, dict) else []
+            offered = [one for one in named if one.endswith("completions")]
             answers += [one for one in offered if one not in answers]
             fitting = [one for one in offered if one.endswith(ending)]
             suggestion = suggestion or (target.origin + fitting[0] if fitting else None)
@@ -157,7 +163,7 @@ def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
 def _json_at(client: Client, path: str) -> dict[str, Any] | None:
     try:
         reply = client.get(path)
-        data = json.loads(reply.body) if reply.status == 200 else None
+        data = read_json(reply.body) if reply.status == 200 else None
     except (EndpointError, ValueError):
         return None
     return data if isinstance(data, dict) else None

@@ -132,10 +132,10 @@ class Target:
         return tuple(sorted(found, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
-        """The text without any of this target's secrets, for what a server says back."""
+        """What a server says, fit to be shown: without this target's secrets and control characters."""
         for secret in self.secrets:
             text = text.replace(secret, "[redacted]")
-        return text
+        return printable(text)
 
     def with_model(self, model: str) -> "Target":
         """The same target for another model."""
@@ -200,6 +200,16 @@ class Target:
             "api_key": self.api_key is not None,
             "own_ca": self.ca_pem is not None,
         }
+
+
+def printable(text: str) -> str:
+    """The text with white space as spaces and whatever else could steer a terminal replaced."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}"
+        for letter in text
+    )
 
 
 def is_credential(header: str) -> bool:

@@ -1,0 +1,71 @@
+"""A bound on the whole of an exchange, whatever the server does within it.
+
+The HTTP client's own timeouts lie between two reads, so a server that drips a byte a second, or sends
+interim answers without end, is never late for them.
+"""
+
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+
+class Deadline:
+    """As a context manager, ends the connections of what runs inside it after `timeout_s` seconds.
+
+    `watch` is the client's trace callback: it learns of connections from there. Raises TimeoutError on
+    leaving where the time ran out and the client took the end of the connection for the end of the answer.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self.expired = False
+        self._guard = threading.Lock()
+        self._sockets: list[socket.socket] = []
+        self._timer: threading.Timer | None = None
+
+    def watch(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note a connection when it is made."""
+        if not event.endswith("connect_tcp.complete"):
+            return
+        made = info["return_value"].get_extra_info("socket")
+        with self._guard:
+            # Its own handle: TLS takes the client's away from the object that is known here.
+            self._sockets.append(made.dup())
+            late = self.expired
+        if late:
+            self._end()
+
+    def close(self) -> None:
+        """Let go of the handles."""
+        with self._guard:
+            for one in self._sockets:
+                one.close()
+            self._sockets.clear()
+
+    def __enter__(self) -> Self:
+        self.expired = False
+        self._timer = threading.Timer(self.timeout_s, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            # One that has just gone off must not reach into the next exchange.
+            self._timer.join()
+        if self.expired and kind is None:
+            raise TimeoutError
+
+    def _end(self) -> None:
+        with self._guard:
+            self.expired = True
+            for one in self._sockets:
+                # A read that waits returns at once, and what still comes is refused by the system.
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
