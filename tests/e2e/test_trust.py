@@ -1,12 +1,15 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from paceline.store.runs import list_runs
 from tests.e2e.conftest import SMALL, Cli, Sims, spawn
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -49,3 +52,19 @@ def test_a_healthy_run_is_trusted(cli: Cli, sims: Sims) -> None:
     done = cli("measure", engine.url, *SMALL, "-c", "4", "-n", "32", "--json", "-")
     assert done.code == 0
     assert done.report["trust"]["verdict"] == "trusted", done.report["trust"]
+
+
+def test_a_client_that_was_stopped_is_found_out(sims: Sims) -> None:
+    engine = sims("--ttft", "20ms", "--itl", "2ms")
+    process = spawn("measure", engine.url, "--output-tokens", "16", "-c", "4", "-d", "4s", "--json", "-")
+    # The run is in the store right before it begins to send.
+    while not list_runs():
+        time.sleep(0.02)
+    time.sleep(0.7)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=110)
+    trust = json.loads(out)["trust"]
+    assert trust["verdict"] in ("suspect", "invalid"), err
+    assert any("stood still" in reason for reason in trust["reasons"]), trust

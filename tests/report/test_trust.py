@@ -275,6 +275,7 @@ def test_every_limit_is_used() -> None:
         ttft_error_us=Pair(1e6, 1e6),
         token_mismatch_share=1.0,
         over_limit_share=1.0,
+        stalled_share=1.0,
         cached_share=1.0,
     )
     assert {reason.code for reason in assess(everything).reasons} >= LIMITS.keys()
@@ -293,3 +294,18 @@ def test_as_json() -> None:
         "instrument_error_us": None,
     }
     assert assess(GOOD).to_dict()["instrument_error_us"] == {"p50": 30.0, "p99": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.0, "trusted"), (0.019, "trusted"), (0.067, "suspect"), (0.25, "invalid")]
+)
+def test_a_client_that_stood_still_is_found_out(share: float, verdict: str) -> None:
+    trust = assess(replace(GOOD, stalled_s=30.0 * share, stalled_share=share))
+    assert trust.verdict == verdict
+    assert any("stood still" in str(reason) for reason in trust.reasons) == (verdict != "trusted")
+
+
+def test_requests_that_went_out_twice_are_said() -> None:
+    trust = assess(replace(GOOD, resent=3))
+    assert trust.verdict == "trusted"
+    assert "3 requests went out a second time" in str(trust.reasons)

@@ -29,6 +29,9 @@ class ClientFacts:
     starved: int
     cpu_fraction: float | None
     runqueue_share: float | None
+    stalled_s: float
+    stalled_share: float | None
+    resent: int
     reads: int
     wait_per_read_ms: float | None
     schedule_lag_ms: Pair | None
@@ -48,12 +51,16 @@ def client_facts(segments: list[dict[str, Any]]) -> ClientFacts:
         int(segment.get("elapsed_ns") or 0) * max(int(segment.get("threads") or 1), 1) for segment in segments
     )
     reads = total("reads")
+    elapsed_ns = total("elapsed_ns")
     return ClientFacts(
         planned=total("planned"),
         dropped=total("dropped"),
         starved=total("starved"),
         cpu_fraction=total("cpu_ns") / thread_ns if thread_ns else None,
         runqueue_share=total("runqueue_wait_ns") / thread_ns if thread_ns else None,
+        stalled_s=total("stalled_ns") / 1e9,
+        stalled_share=total("stalled_ns") / elapsed_ns if elapsed_ns else None,
+        resent=total("resent"),
         reads=reads,
         wait_per_read_ms=total("runqueue_wait_ns") / reads / 1e6 if reads else None,
         schedule_lag_ms=_weighted(segments, "schedule_lag_ns", "started"),
@@ -156,6 +163,9 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         reads=client.reads,
         cpu_fraction=client.cpu_fraction,
         runqueue_share=client.runqueue_share,
+        stalled_s=client.stalled_s,
+        stalled_share=client.stalled_share,
+        resent=client.resent,
         wait_per_read_ms=client.wait_per_read_ms,
         kernel_stamped_share=stamped_share(frame),
         coalesced_share=coalesced_share(evidence.rows),

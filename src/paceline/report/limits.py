@@ -103,6 +103,13 @@ _ALL = (
         "where they waited longer than they ran, or for more than a quarter of the time",
     ),
     Limit(
+        "stalled_share",
+        0.02,
+        0.10,
+        "a client that stands still, in stretches of at least 100 ms, sends nothing: the load was less than "
+        "asked, and what it reads afterwards carries the stamp of the newest packet",
+    ),
+    Limit(
         "instrument_error_share",
         0.05,
         0.25,

@@ -243,6 +243,24 @@ def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
     )
 
 
+def _stalled_client(facts: TrustFacts) -> Iterator[Reason]:
+    yield from _over(
+        "stalled_share",
+        facts.stalled_share,
+        lambda value, limit: (
+            f"the client stood still for {facts.stalled_s:.3g} s, {value} of the run (limit {limit}): it was "
+            "stopped, suspended or kept from its cores; measure again without that"
+        ),
+    )
+    if facts.resent:
+        yield Reason(
+            "resent",
+            "note",
+            f"{facts.resent:,} requests went out a second time: the server closed their idle connection "
+            "just as they were sent",
+        )
+
+
 def _stamps(facts: TrustFacts) -> Iterator[Reason]:
     stamped = facts.kernel_stamped_share
     if stamped is not None and stamped < 1.0:
@@ -419,6 +437,7 @@ def _said(facts: TrustFacts, outcome: str, mostly: str, all_of_them: str) -> str
 
 _CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (
     _failures,
+    _stalled_client,
     _starved_client,
     _lateness,
     _load,

@@ -48,6 +48,9 @@ class TrustFacts:
     reads: int = 0
     cpu_fraction: float | None = None
     runqueue_share: float | None = None
+    stalled_s: float = 0.0
+    stalled_share: float | None = None
+    resent: int = 0
     wait_per_read_ms: float | None = None
     kernel_stamped_share: float | None = None
     coalesced_share: float | None = None
