@@ -1,6 +1,6 @@
 """The main job on a real engine and real weights, beside the engine's own clock.
 
-Starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the client
+Calibrates, starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the client
 saw next to the `timings` that the server itself reports for each request. With `--keep FOLDER` the
 report is kept there, as JSON, Markdown and HTML. Without an engine it says so and does nothing.
 """
@@ -69,6 +69,8 @@ def main() -> None:
         keep = options.keep or Path(folder)
         keep.mkdir(parents=True, exist_ok=True)
         home = {**os.environ, "PACELINE_HOME": str(Path(folder) / "home")}
+        calibrate = [sys.executable, "-m", "paceline", "calibrate", "--quick"]
+        subprocess.run(calibrate, check=True, env=home, cwd=common.ROOT)
         with running(engine, Path(folder) / "server.log") as address:
             command = [sys.executable, "-m", "paceline", "measure", address, "--concurrency", "2"]
             command += ["--requests", str(options.requests), "--warmup", "4", "--prompt-tokens", "128"]
