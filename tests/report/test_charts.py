@@ -19,6 +19,8 @@ def test_a_histogram_draws_every_bin_and_the_marks() -> None:
     assert [row["q"] for row in marks] == ["p50", "p90", "p99"]
     assert beyond_words("ttft_ms", VALUES).startswith("25 slower ones, up to ")
     assert beyond_words("ttft_ms", np.full(10, 3.0)) == ""
+    one = np.append(np.linspace(10.0, 11.0, 200), 900.0)
+    assert beyond_words("ttft_ms", one) == "1 slower one, of 900 ms, is not drawn."
 
 
 def test_names_of_quantiles_do_not_lie_over_each_other() -> None:

@@ -106,6 +106,8 @@ def beyond_words(name: str, values: Any) -> str:
     if not bars.beyond:
         return ""
     largest = figure(name, float(values.max()))
+    if bars.beyond == 1:
+        return f"1 slower one, of {largest} {unit(name)}, is not drawn."
     return f"{bars.beyond:,} slower ones, up to {largest} {unit(name)}, are not drawn."
 
 

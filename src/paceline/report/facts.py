@@ -140,7 +140,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
     frame = Frame(evidence.rows)
     client = client_facts(manifest.segments)
-    rates = load_rates(frame, manifest.segments, manifest.load)
+    rates = load_rates(frame, manifest.segments, manifest.load, complete=evidence.state == "complete")
     open_loop = evidence.open_loop
     calibration = manifest.calibration or {}
     against = "e2e_ms" if not open_loop else _open_headline(samples)

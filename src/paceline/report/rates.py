@@ -19,7 +19,9 @@ class Rates:
     achieved_requests_s: float | None
 
 
-def load_rates(frame: Frame, segments: list[dict[str, Any]], load: Mapping[str, Any]) -> Rates:
+def load_rates(
+    frame: Frame, segments: list[dict[str, Any]], load: Mapping[str, Any], *, complete: bool = True
+) -> Rates:
     """Offered and achieved rate of the measured part.
 
     Open loop: arrivals that were due in the measured part, sent or not, over the time that was planned for
@@ -27,8 +29,10 @@ def load_rates(frame: Frame, segments: list[dict[str, Any]], load: Mapping[str, 
     than LATE_MS is in time, and so is what was sent within the planned time, however late.
 
     Closed loop: what was sent, over the time from the first send to the last end; it offers no more.
+
+    `complete`: whether the run came to its end, so that its last segment was not cut off.
     """
-    return _open_rates(frame, segments, load) if is_open_loop(load) else _closed_rates(frame)
+    return _open_rates(frame, segments, load, complete) if is_open_loop(load) else _closed_rates(frame)
 
 
 def lateness_ns(frame: Frame) -> Ints:
@@ -52,20 +56,22 @@ def _closed_rates(frame: Frame) -> Rates:
     return Rates(rate, rate)
 
 
-def _open_rates(frame: Frame, segments: list[dict[str, Any]], load: Mapping[str, Any]) -> Rates:
+def _open_rates(
+    frame: Frame, segments: list[dict[str, Any]], load: Mapping[str, Any], complete: bool
+) -> Rates:
     sent, numbers = frame.ints("sent_ns"), frame.ints("segment")
     prompt = (sent != MISSING) & (lateness_ns(frame) <= LATE_MS * 1e6)
     told = {int(segment.get("segment") or 0): segment for segment in segments}
     due = in_time = 0
     seconds = 0.0
-    for part in _parts(frame, told, load):
+    for part in _parts(frame, told, load, complete):
         start_ns, end_ns = part.planned_ns
         mine = frame.measured & (numbers == part.number)
         delivered = prompt | ((sent != MISSING) & (sent <= end_ns))
         due += part.due
         in_time += int((mine & delivered).sum())
         seconds += (end_ns - start_ns) / 1e9
-    return Rates(due / seconds, in_time / seconds) if seconds > 0.0 else Rates(None, None)
+    return Rates(due / seconds, in_time / seconds) if due and seconds > 0.0 else Rates(None, None)
 
 
 @dataclass(frozen=True)
@@ -77,19 +83,26 @@ class _Part:
     planned_ns: tuple[float, float]
 
 
-def _parts(frame: Frame, told: Mapping[int, Mapping[str, Any]], load: Mapping[str, Any]) -> list[_Part]:
+def _parts(
+    frame: Frame, told: Mapping[int, Mapping[str, Any]], load: Mapping[str, Any], complete: bool
+) -> list[_Part]:
     numbers = frame.ints("segment")
     parts = []
     sent_before, planned_before_ns = 0, 0
-    for number in sorted({*told, *np.unique(numbers).tolist()}):
+    known = sorted({*told, *np.unique(numbers).tolist()})
+    for number in known:
         progress = told.get(number, {})
         rows = numbers == number
-        end_ns = _end_ns(number, progress, load, sent_before, planned_before_ns)
+        # A run is resumed because it was cut off; the blocks of an interleaved one follow each other.
+        cut_off = not complete if number == known[-1] else not _pairs(load)
+        end_ns = None
+        if not cut_off:
+            end_ns = _end_ns(number, progress, load, sent_before, planned_before_ns)
         warmup_ns = max(int(load.get("warmup_ns") or 0) - planned_before_ns, 0)
         dropped = int(progress.get("dropped") or 0)
         due = int((frame.measured & rows).sum()) + dropped
-        if due:
-            parts.append(_Part(number, due, _planned_ns(frame, rows, warmup_ns, end_ns, dropped)))
+        # A block in which nothing was due took its time all the same.
+        parts.append(_Part(number, due, _planned_ns(frame, rows, warmup_ns, end_ns, dropped)))
         sent_before += int(rows.sum())
         planned_before_ns += _share_ns(number, progress, load)
     return parts
@@ -108,7 +121,8 @@ def _planned_ns(
     warm, measured = intended[rows & ~frame.measured], intended[rows & frame.measured]
     start_ns = float(max(warmup_ns, int(warm.max()) if len(warm) and not warmup_ns else 0))
     if not len(measured):
-        return start_ns, float(end_ns) if end_ns is not None else start_ns
+        # A block may lie within the warm-up.
+        return start_ns, max(start_ns, float(end_ns or 0))
     start_ns = min(start_ns, float(measured.min()))
     if end_ns is not None:
         return start_ns, float(end_ns)
@@ -124,16 +138,15 @@ def _planned_ns(
 def _end_ns(
     number: int, progress: Mapping[str, Any], load: Mapping[str, Any], sent_before: int, before_ns: int
 ) -> int | None:
-    """When a segment was to stop sending, on its own clock; None where its requests ran out before."""
+    """When a segment was to stop sending, on its own clock; None where its requests ran out before.
+
+    Not `elapsed_ns`: a segment is over when its last arrival before that instant has been answered.
+    """
     if load.get("duration_ns") is None:
         return None
     total_ns = int(load["duration_ns"]) + int(load.get("warmup_ns") or 0)
     pairs = _pairs(load)
     whole_ns = _share(total_ns, number, pairs) if pairs else total_ns - before_ns
-    elapsed_ns = progress.get("elapsed_ns")
-    if elapsed_ns is not None and int(elapsed_ns) < whole_ns:
-        # Cut off, or all requests sent and answered.
-        return None
     if load.get("requests") is not None:
         total = int(load["requests"]) + int(load.get("warmup_requests") or 0)
         most = _share(total, number, pairs) if pairs else total - sent_before
