@@ -42,7 +42,7 @@ def test_a_missing_folder_is_a_store_error(tmp_path: Path) -> None:
 def test_a_file_where_a_folder_must_be(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(StoreError, match="cannot create"):
-        atomic.make_folder(tmp_path / "home" / "runs" / "id", new=True)
+        atomic.make_folder(tmp_path / "home" / "runs" / "id")
 
 
 def test_sweep_removes_only_temporary_files(tmp_path: Path) -> None:

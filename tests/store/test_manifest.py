@@ -2,6 +2,7 @@ import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,11 @@ def test_ids_sort_by_time() -> None:
 
 def test_round_trip(tmp_path: Path) -> None:
     made = manifest(
-        name="nightly", segments=[progress(0), progress(1)], slo={"ttft_ms": 500.0}, calibration={"a": 1}
+        id=tmp_path.name,
+        name="nightly",
+        segments=[progress(0), progress(1)],
+        slo={"ttft_ms": 500.0},
+        calibration={"a": 1},
     )
     made.write(tmp_path)
     assert read_manifest(tmp_path) == made
@@ -59,7 +64,7 @@ def test_a_wrong_field_is_named(tmp_path: Path) -> None:
 
 
 def test_keys_of_a_later_version_survive(tmp_path: Path) -> None:
-    document = json.loads(manifest().to_json())
+    document = json.loads(manifest(id=tmp_path.name).to_json())
     document["added_later"] = [1, 2]
     (tmp_path / "run.json").write_text(json.dumps(document))
     read_manifest(tmp_path).write(tmp_path)
@@ -79,3 +84,34 @@ def test_the_manifest_has_the_fields_of_the_contract() -> None:
         *("protocol", "streaming", "workload", "load", "slo", "host", "segments", "calibration", "notes"),
     }
     assert RunManifest.model_fields["schema_name"].alias == "schema"
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"segments": [{}]}, r"segments: segments\[0\]\.segment is missing"),
+        ({"segments": [{"segment": "x"}]}, r"segments\[0\]\.segment is 'x', not a whole number"),
+        ({"segments": [progress(origin_ns=10**30)]}, r"segments\[0\]\.origin_ns is 1000"),
+        ({"segments": [progress(dropped="many")]}, r"segments\[0\]\.dropped is 'many'"),
+        ({"segments": [progress(read_lag_ns={"p50": 1})]}, r"read_lag_ns\.p99 is missing"),
+        ({"segments": 3}, "segments: "),
+        ({"slo": {"bogus": 1}}, "slo: 'bogus' is no metric"),
+        ({"slo": {"ttft_ms": None}}, "slo: ttft_ms is missing, not a number"),
+        ({"slo": {"ttft_ms": -1}}, "slo: ttft_ms is -1, not more than 0"),
+        ({"calibration": {"instrument_error_us": {"p50": "x"}}}, "instrument_error_us.p50 is 'x'"),
+        ({"calibration": {"itl_error_us": 3}}, "itl_error_us holds no p50 and p99"),
+        ({"id": "../../x"}, r"id: it is '\.\./\.\./x'"),
+    ],
+)
+def test_what_reports_calculate_with_is_checked(tmp_path: Path, fields: dict[str, Any], named: str) -> None:
+    document = json.loads(manifest(id=tmp_path.name).to_json()) | fields
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(StoreError, match=f"run.json of run .* is damaged: .*{named}") as caught:
+        read_manifest(tmp_path)
+    assert "paceline runs delete" in (caught.value.hint or "")
+
+
+def test_a_manifest_nested_without_end_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("[" * 100_000)
+    with pytest.raises(StoreError, match="damaged: it is nested too deeply"):
+        read_manifest(tmp_path)

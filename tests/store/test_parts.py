@@ -104,3 +104,43 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     parts.part_path(tmp_path, "requests", 0).write_bytes(b"PAR1 and nothing more")
     with pytest.raises(StoreError, match=r"requests-00000\.parquet cannot be read"):
         parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
+    parts.write_table(parts.part_path(tmp_path, "requests", 1), rows_table([row(1)]))
+    with pytest.raises(StoreError, match=r"requests-00000\.parquet cannot be read"):
+        parts.merge_parts(tmp_path, "requests")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "column", "why"),
+    [
+        ("event_ns", ["x"], r"event_ns is string, not list<item: int64 not null>"),
+        ("request_index", pa.array([None], pa.uint64()), "request_index is null in 1 of its rows"),
+        ("request_index", [-1], "request_index is int64, not uint64"),
+        ("outcome", None, "it has no column outcome"),
+    ],
+)
+def test_a_part_of_another_kind_is_named(tmp_path: Path, name: str, column: Any, why: str) -> None:
+    table = rows_table([row(1)])
+    place = table.schema.get_field_index(name)
+    table = table.remove_column(place) if column is None else table.set_column(place, name, [column])
+    pq.write_table(table, parts.part_path(tmp_path, "requests", 0))
+    parts.write_table(parts.part_path(tmp_path, "requests", 1), rows_table([row(2)]))
+    with pytest.raises(StoreError) as caught:
+        parts.read_parts(tmp_path, "requests", ROW_SCHEMA)
+    assert f"requests-00000.parquet is damaged: {why}" in caught.value.message
+    with pytest.raises(StoreError):
+        parts.read_parts(tmp_path, "requests", ROW_SCHEMA, [name])
+
+
+def test_a_narrower_type_is_widened(tmp_path: Path) -> None:
+    table = rows_table([row(1)])
+    place = table.schema.get_field_index("end_ns")
+    narrow = table.set_column(place, "end_ns", table["end_ns"].cast(pa.int32(), safe=False))
+    pq.write_table(narrow, parts.part_path(tmp_path, "requests", 0))
+    assert parts.read_parts(tmp_path, "requests", ROW_SCHEMA).schema.field("end_ns").type == pa.int64()
+
+
+def test_files_of_other_names_are_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "requests-mine.parquet").write_bytes(b"x")
+    assert parts.part_paths(tmp_path, "requests") == []
+    assert parts.next_number(tmp_path, "requests") == 0

@@ -2,6 +2,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -122,3 +123,18 @@ def test_an_exported_archive_is_a_run_elsewhere(three: list[str], tmp_path: Path
     moved = open_run("latest", at=other)
     assert moved.id == three[2]
     assert moved.rows().equals(open_run("latest").rows())
+
+
+@pytest.mark.parametrize("garbage", ["bytes", "columns"])
+def test_a_damaged_progress_is_noted_and_the_rest_is_read(three: list[str], garbage: str) -> None:
+    path = runs_folder() / three[2] / "progress.parquet"
+    if garbage == "bytes":
+        path.write_bytes(b"x")
+    else:
+        pq.write_table(pa.table({"a": [1]}), path)
+    run = open_run("latest")
+    assert run.rows().num_rows == 1
+    [note] = run.manifest.notes
+    assert "progress.parquet" in note
+    with pytest.raises(StoreError, match=r"progress\.parquet"):
+        run.progress()

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from paceline.errors import StoreError
+from paceline.errors import RunError, StoreError
 from paceline.store import atomic, parts, writer
 from paceline.store.paths import runs_folder
 from paceline.store.runs import list_runs, open_run
@@ -228,3 +229,47 @@ def test_wrong_columns_and_fields_are_refused(write: Write) -> None:
         run.append_plan(pa.table({"prompt": [1]}))
     with pytest.raises(ValueError, match="colour"):
         run.update(colour="red")
+
+
+def test_a_run_removed_while_it_is_written_has_failed(write: Write) -> None:
+    run = write()
+    run.append(batch([1]))
+    shutil.rmtree(run.folder)
+    with pytest.raises(StoreError, match="cannot write"):
+        run.flush()
+    with pytest.raises(RunError, match="was removed from") as caught:
+        run.finish("complete")
+    assert caught.value.exit_code == 1
+    assert not run.folder.exists()
+
+
+def test_a_disk_that_takes_no_rows_still_takes_the_last_word(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write()
+    run.append(batch([1, 2]))
+    run.flush()
+    run.append(batch([3]))
+
+    def full(path: Path, table: pa.Table) -> None:
+        raise StoreError("no room for rows")
+
+    monkeypatch.setattr(writer, "write_table", full)
+    with pytest.raises(StoreError, match="no room for rows"):
+        run.finish("complete")
+    stored = open_run(run.id)
+    assert stored.state == "failed"
+    assert stored.manifest.notes == ["not all was stored: no room for rows"]
+    assert stored.rows()["request_index"].to_pylist() == [1, 2]
+
+
+def test_room_for_the_last_word_is_held_while_a_run_is_written(write: Write) -> None:
+    run = write()
+    held = run.folder / atomic.RESERVE_NAME
+    assert held.stat().st_size == atomic.RESERVE_BYTES
+    run.finish("interrupted")
+    assert not held.exists()
+    again = RunWriter.reopen(run.id)
+    assert held.stat().st_size == atomic.RESERVE_BYTES
+    again.finish("complete")
+    assert not held.exists()

@@ -10,6 +10,8 @@ from pathlib import Path
 from paceline.errors import StoreError
 
 TEMPORARY_SUFFIX = ".part-written"
+RESERVE_NAME = ".reserve"
+RESERVE_BYTES = 32 * 1024
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space, or set PACELINE_HOME to another disk",
@@ -57,15 +59,10 @@ def write_text(target: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def make_folder(folder: Path, *, new: bool = False) -> None:
-    """Create a folder and its parents. Raises StoreError, or FileExistsError when `new` and there is one."""
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents where they are not there. Raises StoreError."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(exist_ok=not new)
-    except FileExistsError as error:
-        if new and folder.is_dir():
-            raise
-        raise store_error(f"cannot create {folder}", error) from error
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise store_error(f"cannot create {folder}", error) from error
 
@@ -77,6 +74,21 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def reserve(folder: Path) -> None:
+    """Hold some room in `folder`, so that a full disk still takes a last word. Raises StoreError."""
+    path = folder / RESERVE_NAME
+    try:
+        # Bytes that no file system can compress.
+        path.write_bytes(os.urandom(RESERVE_BYTES))
+    except OSError as error:
+        raise store_error(f"cannot write {path}", error) from error
+
+
+def free_reserve(folder: Path) -> None:
+    """Give back what `reserve` held."""
+    _forget(folder / RESERVE_NAME)
 
 
 def sweep(folder: Path) -> None:

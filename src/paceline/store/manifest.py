@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import write_text
+from paceline.store.checks import check_calibration, check_segments, check_slo
 
 MANIFEST_NAME = "run.json"
 SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
@@ -78,6 +79,24 @@ class RunManifest(BaseModel):
             return url
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
+    @field_validator("segments")
+    @classmethod
+    def _segments(cls, segments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        check_segments(segments)
+        return segments
+
+    @field_validator("slo")
+    @classmethod
+    def _slo(cls, slo: dict[str, Any] | None) -> dict[str, Any] | None:
+        check_slo(slo or {})
+        return slo
+
+    @field_validator("calibration")
+    @classmethod
+    def _calibration(cls, calibration: dict[str, Any] | None) -> dict[str, Any] | None:
+        check_calibration(calibration or {})
+        return calibration
+
     @property
     def origins(self) -> dict[int, int]:
         """`origin_ns` of each segment."""
@@ -104,18 +123,25 @@ def read_manifest(folder: Path) -> RunManifest:
             f"cannot read {path}: {error.strerror}", "check the permissions of the file"
         ) from error
     except ValueError as error:
-        raise StoreError(f"{path} is damaged: {error}", _damaged_hint(folder)) from error
+        raise _damaged(folder, str(error)) from error
+    except RecursionError:
+        raise _damaged(folder, "it is nested too deeply") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise StoreError(
             f"{path} has schema {schema!r}, this Paceline reads {SCHEMA!r}", _schema_hint(schema)
         )
     try:
-        return RunManifest.model_validate(document)
+        manifest = RunManifest.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{path} is damaged: {where}: {first['msg']}", _damaged_hint(folder)) from error
+        why = first["msg"].removeprefix("Value error, ")
+        raise _damaged(folder, f"{where}: {why}") from error
+    if manifest.id != folder.name:
+        # Paths are made from the id.
+        raise _damaged(folder, f"id: it is {manifest.id!r}, and the folder's name is {folder.name!r}")
+    return manifest
 
 
 def _schema_hint(schema: object) -> str:
@@ -125,5 +151,9 @@ def _schema_hint(schema: object) -> str:
     return "this is no run of Paceline"
 
 
-def _damaged_hint(folder: Path) -> str:
-    return f"restore the file from a backup, or delete the run: paceline runs delete {folder.name}"
+def _damaged(folder: Path, why: str) -> StoreError:
+    return StoreError(
+        f"{MANIFEST_NAME} of run {folder.name} is damaged: {why}",
+        f"restore {folder / MANIFEST_NAME} from a backup, or delete the run: "
+        f"paceline runs delete {folder.name}",
+    )

@@ -5,6 +5,7 @@ off was made again by a resumed run. Readers drop the double.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ ROW_GROUP_BYTES = 4 * 1024 * 1024
 
 def part_paths(folder: Path, kind: str) -> list[Path]:
     """The parts of `kind` (`requests`, `plan`) in order of writing."""
-    return sorted(folder.glob(f"{kind}-*.parquet"))
+    return sorted(path for path in folder.glob(f"{kind}-*.parquet") if _number(path).isdecimal())
 
 
 def part_path(folder: Path, kind: str, number: int) -> Path:
@@ -39,7 +40,11 @@ def part_path(folder: Path, kind: str, number: int) -> Path:
 def next_number(folder: Path, kind: str) -> int:
     """The number of the next part."""
     paths = part_paths(folder, kind)
-    return int(paths[-1].stem.rpartition("-")[2]) + 1 if paths else 0
+    return int(_number(paths[-1])) + 1 if paths else 0
+
+
+def _number(path: Path) -> str:
+    return path.stem.rpartition("-")[2]
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -62,24 +67,56 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read one Parquet file. Raises StoreError when it is damaged or cannot be read."""
+    with _readable(path), pq.ParquetFile(path, pre_buffer=False) as file:
+        present = file.schema_arrow
+        wanted = [name for name in (present.names if columns is None else columns) if name in present.names]
+        empty = pa.schema([present.field(name) for name in wanted]).empty_table()
+        # Reading all row groups at once takes several times the memory of what is read.
+        groups = [
+            file.read_row_group(number, columns=wanted, use_threads=False).select(wanted)
+            for number in range(file.num_row_groups)
+        ]
+        return pa.concat_tables([empty, *groups])
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            present = file.schema_arrow
-            wanted = [
-                name for name in (present.names if columns is None else columns) if name in present.names
-            ]
-            empty = pa.schema([present.field(name) for name in wanted]).empty_table()
-            # Reading all row groups at once takes several times the memory of what is read.
-            groups = [
-                file.read_row_group(number, columns=wanted, use_threads=False).select(wanted)
-                for number in range(file.num_row_groups)
-            ]
-            return pa.concat_tables([empty, *groups])
+        yield
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(
-            f"{path} cannot be read: {str(error).splitlines()[0]}",
-            "restore it from a backup, or delete the file: the rest of the run stays readable",
-        ) from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise damaged(path, f"cannot be read: {reason}") from error
+
+
+def damaged(path: Path, why: str) -> StoreError:
+    """The error for a Parquet file that does not hold what it must."""
+    return StoreError(
+        f"{path} {why}",
+        "restore it from a backup, or delete the file: the rest of the run stays readable",
+    )
+
+
+def fitted(path: Path, table: pa.Table, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
+    """What was read from `path`, in the types of `schema`; `columns`: those that were asked for.
+
+    Raises StoreError for a column of another kind, and for one that is missing or null and may not be.
+    """
+    for name in schema.names if columns is None else columns:
+        field = schema.field(name)
+        place = table.schema.get_field_index(name)
+        if place < 0:
+            if not field.nullable:
+                raise damaged(path, f"is damaged: it has no column {name}")
+            continue
+        column = table.column(place)
+        if column.null_count and not field.nullable:
+            raise damaged(path, f"is damaged: {name} is null in {column.null_count:,} of its rows")
+        if column.type != field.type:
+            try:
+                table = table.set_column(place, field, column.cast(field.type))
+            except pa.ArrowException:
+                raise damaged(path, f"is damaged: {name} is {column.type}, not {field.type}") from None
+    return table
 
 
 def read_parts(folder: Path, kind: str, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
@@ -89,7 +126,7 @@ def read_parts(folder: Path, kind: str, schema: pa.Schema, columns: Sequence[str
     """
     wanted = [schema.field(name) for name in (columns if columns is not None else schema.names)]
     empty = pa.schema(wanted).empty_table()
-    tables = [read_table(path, columns) for path in part_paths(folder, kind)]
+    tables = [fitted(path, read_table(path, columns), schema, columns) for path in part_paths(folder, kind)]
     if not tables:
         return empty
     whole = pa.concat_tables([empty, *tables], promote_options="permissive")
@@ -131,7 +168,8 @@ def merge_parts(folder: Path, kind: str) -> None:
     leaves doubles and loses nothing.
     """
     for group in _groups(part_paths(folder, kind)):
-        schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
+        with _readable(group[0]):
+            schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
         with replaced(group[0]) as temporary, _writer(temporary, schema) as writer:
             for table in _row_groups(group, schema):
                 writer.write_table(table)
@@ -156,7 +194,8 @@ def _groups(paths: list[Path]) -> Iterator[list[Path]]:
     group: list[Path] = []
     rows = size = 0
     for path in paths:
-        metadata = pq.read_metadata(path)
+        with _readable(path):
+            metadata = pq.read_metadata(path)
         part_rows = metadata.num_rows
         part_size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
         if group and (rows + part_rows > MERGED_ROWS or size + part_size > MERGED_BYTES):

@@ -14,8 +14,9 @@ from paceline.store.atomic import store_error
 from paceline.store.index import Index, IndexEntry
 from paceline.store.lock import WriterLock, is_locked
 from paceline.store.manifest import LATEST, RunManifest, read_manifest
-from paceline.store.parts import first_of_each, read_parts, read_table
+from paceline.store.parts import first_of_each, fitted, read_parts, read_table
 from paceline.store.paths import home, runs_folder
+from paceline.store.places import DELETED_PREFIX
 from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA
 
 PROGRESS_NAME = "progress.parquet"
@@ -56,7 +57,9 @@ class StoredRun:
     def progress(self) -> pa.Table:
         """How the run stood about once a second, in the schema of `PROGRESS_SCHEMA`."""
         path = self.folder / PROGRESS_NAME
-        return read_table(path) if path.exists() else PROGRESS_SCHEMA.empty_table()
+        if not path.exists():
+            return PROGRESS_SCHEMA.empty_table()
+        return fitted(path, read_table(path), PROGRESS_SCHEMA)
 
     def origins(self) -> dict[int, int]:
         """`origin_ns` of each segment, on CLOCK_MONOTONIC."""
@@ -86,7 +89,13 @@ def open_run(ref: str, *, at: Path | None = None) -> StoredRun:
     """
     where = at or home()
     folder = runs_folder(where) / find_id(ref, where)
-    return StoredRun(folder, read_manifest(folder))
+    run = StoredRun(folder, read_manifest(folder))
+    try:
+        run.progress()
+    except StoreError as error:
+        # No figure is made from it, so the rest is worth reading.
+        run.manifest.notes = [*run.manifest.notes, f"{error.message} (no figure of the report needs it)"]
+    return run
 
 
 def list_runs(*, at: Path | None = None) -> list[RunEntry]:
@@ -112,12 +121,12 @@ def delete_run(ref: str, *, at: Path | None = None) -> str:
     folder = runs_folder(where) / run_id
     lock = WriterLock(folder)
     # Renamed first: a run is there whole or not at all, whatever stops the deletion.
-    doomed = folder.with_name(f".deleted-{run_id}")
+    doomed = folder.with_name(f"{DELETED_PREFIX}{run_id}")
     try:
         folder.rename(doomed)
         Index(where).remove(run_id)
         shutil.rmtree(doomed)
-        for left in folder.parent.glob(".deleted-*"):
+        for left in folder.parent.glob(f"{DELETED_PREFIX}*"):
             shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
         raise store_error(f"cannot delete {folder}", error) from error

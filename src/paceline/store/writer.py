@@ -1,6 +1,5 @@
 """Write a run while it goes on: killed at any instant, it stays readable."""
 
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,13 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paceline.errors import StoreError
-from paceline.store.atomic import make_folder, sweep
+from paceline.errors import RunError, StoreError
+from paceline.store.atomic import free_reserve, reserve, sweep
 from paceline.store.index import Index
 from paceline.store.lock import WriterLock
-from paceline.store.manifest import RunManifest, RunState, new_run_id, read_manifest
+from paceline.store.manifest import RunManifest, RunState, read_manifest
 from paceline.store.parts import (
     CANCELLED,
+    fitted,
     merge_parts,
     next_number,
     part_path,
@@ -30,6 +30,7 @@ from paceline.store.parts import (
     write_table,
 )
 from paceline.store.paths import home, runs_folder
+from paceline.store.places import place
 from paceline.store.runs import find_id
 from paceline.store.schema import PROGRESS_SCHEMA, ROW_SCHEMA
 
@@ -99,19 +100,7 @@ class RunWriter:
     ) -> "RunWriter":
         """Start a new run; `at`: another home. Raises StoreError when nothing can be written there."""
         where = at or home()
-        while True:
-            folder = runs_folder(where) / manifest.id
-            try:
-                make_folder(folder, new=True)
-                break
-            except FileExistsError:
-                manifest = manifest.model_copy(update={"id": new_run_id()})
-        try:
-            lock = WriterLock(folder)
-            manifest.write(folder)
-        except StoreError:
-            _discard(folder)
-            raise
+        manifest, lock = place(manifest, runs_folder(where))
         Index(where).put(manifest)
         return cls(where, manifest, lock, clock)
 
@@ -132,6 +121,7 @@ class RunWriter:
                 raise complete_error(manifest.id)
             sweep(folder)
             manifest = manifest.model_copy(update={"state": "running", "finished_at": None})
+            reserve(folder)
             writer = cls(where, manifest, lock, clock)
             writer._load_progress()
             writer._save()
@@ -216,23 +206,44 @@ class RunWriter:
     def finish(self, state: RunState) -> None:
         """End the run: write the rest, merge small parts, say how it ended, let go of the lock.
 
-        Also when it fails the lock is let go, so that the run can be resumed.
+        What cannot be written makes it `failed`, with a note. Raises StoreError then, or RunError where the
+        run is no longer there. Also when it fails the lock is let go, so that the run can be resumed.
         """
         if self._ended:
             return
         self._ended = True
+        failure: StoreError | None = None
         try:
-            self.flush()
-            if self._progress:
-                self._write_progress()
+            try:
+                self.flush()
+                if self._progress:
+                    self._write_progress()
+            except StoreError as error:
+                failure = error
+                state = "failed"
+                self.manifest.notes = [*self.manifest.notes, f"not all was stored: {error.message}"]
+            free_reserve(self.folder)
             self.manifest.state = state
             self.manifest.finished_at = datetime.now(UTC)
-            self._save()
+            try:
+                self._save()
+            except StoreError as error:
+                failure = failure or error
+            if failure is not None:
+                raise self._removed() or failure
             # Only for quicker reading: the run is whole without it.
             with suppress(StoreError):
                 self._merge()
         finally:
             self._lock.release()
+
+    def _removed(self) -> RunError | None:
+        if self.folder.is_dir():
+            return None
+        return RunError(
+            f"run {self.id} was removed from {self.folder.parent} while it was being measured",
+            "measure again, and leave its folder alone",
+        )
 
     def _merge(self) -> None:
         for kind in ("requests", "plan"):
@@ -260,7 +271,7 @@ class RunWriter:
     def _load_progress(self) -> None:
         path = self.folder / PROGRESS_NAME
         if path.exists():
-            self._progress = [read_table(path)]
+            self._progress = [fitted(path, read_table(path), PROGRESS_SCHEMA)]
             self._progress_rows = self._progress[0].num_rows
 
     def _write_progress(self) -> None:
@@ -279,7 +290,3 @@ def complete_error(run_id: str) -> StoreError:
     return StoreError(
         f"run {run_id} is complete: there is nothing to resume", f"see it: paceline runs show {run_id}"
     )
-
-
-def _discard(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

@@ -97,10 +97,12 @@ def export(
 def delete(refs: Annotated[list[str], typer.Argument(help="Runs to delete, for good.")]) -> int:
     """Delete stored runs."""
     from paceline.cli.output import talk
-    from paceline.store.runs import delete_run, open_run
+    from paceline.store.paths import home
+    from paceline.store.runs import delete_run, find_id
 
-    # All are looked up before the first is gone, so that a mistyped one deletes nothing.
-    for run_id in dict.fromkeys([open_run(ref).id for ref in refs]):
+    # All are looked up before the first is gone, so that a mistyped one deletes nothing; they are not
+    # opened, so that a damaged one can be deleted.
+    for run_id in dict.fromkeys([find_id(ref, home()) for ref in refs]):
         delete_run(run_id)
         talk(f"deleted {run_id}")
     return 0

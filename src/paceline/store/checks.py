@@ -1,0 +1,73 @@
+"""What the free-form parts of a manifest must hold, since reports calculate with them.
+
+Each check raises ValueError that names the field. Keys that are not known are let be: a later version may
+have added them.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+_MOST = 2**63 - 1
+_NEEDED = ("segment", "origin_ns", "elapsed_ns")
+_COUNTS = (
+    *("planned", "started", "finished", "in_flight", "dropped", "starved", "resent", "token_events"),
+    *("reads", "bytes_received", "cpu_ns", "runqueue_wait_ns", "stalled_ns", "threads"),
+)
+_LAGS = ("schedule_lag_ns", "read_lag_ns")
+_ERRORS = ("instrument_error_us", "itl_error_us", "e2e_error_us")
+
+
+def check_segments(segments: Sequence[dict[str, Any]]) -> None:
+    """Each is the last progress object of one start of the load generator."""
+    for place, segment in enumerate(segments):
+        for name in _NEEDED:
+            _whole(segment.get(name), f"segments[{place}].{name}")
+        for name in _COUNTS:
+            if segment.get(name) is not None:
+                _whole(segment[name], f"segments[{place}].{name}")
+        for name in _LAGS:
+            if segment.get(name) is not None:
+                _quantiles(segment[name], f"segments[{place}].{name}")
+
+
+def check_slo(slo: dict[str, Any]) -> None:
+    """Metric -> limit."""
+    if not slo:
+        return
+    from paceline.stats.metrics import METRICS
+
+    for name, limit in slo.items():
+        if name not in METRICS:
+            raise ValueError(f"{name!r} is no metric")
+        _number(limit, name)
+        if limit <= 0:
+            raise ValueError(f"{name} is {limit}, not more than 0")
+
+
+def check_calibration(calibration: dict[str, Any]) -> None:
+    """The instrument's error, as p50 and p99, in microseconds."""
+    for name in _ERRORS:
+        if calibration.get(name) is not None:
+            _quantiles(calibration[name], name)
+
+
+def _quantiles(value: Any, where: str) -> None:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} holds no p50 and p99")
+    for name in ("p50", "p99"):
+        _number(value.get(name), f"{where}.{name}")
+
+
+def _whole(value: Any, where: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST:
+        raise ValueError(f"{where} is {_shown(value)}, not a whole number from 0 to 2^63 - 1")
+
+
+def _number(value: Any, where: str) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise ValueError(f"{where} is {_shown(value)}, not a number")
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else repr(value)[:40]
