@@ -7,6 +7,7 @@ import pytest
 
 from paceline.report.comparison import ComparisonReport, compare_reports
 from paceline.report.model import build_report
+from paceline.report.sentences import speed_words
 from paceline.store.runs import open_run
 from paceline.store.writer import RunWriter
 from tests.report.samples import CALIBRATION, CLOSED, WORKLOAD, failed_row, healthy_progress, report
@@ -111,3 +112,16 @@ def test_the_document_is_as_described(home: Path) -> None:
     actual = set(document) | {f"results[].{key}" for key in document["results"][0]}
     assert described == actual
     assert set(document["a"]) == {"run", "trust", "outcomes", "throughput"}
+
+
+def test_throughput_of_both_sides_is_over_the_same_kind_of_window(home: Path) -> None:
+    long, short = report(home, lognormal_rows(80, 1)), report(home, lognormal_rows(8, 2))
+    assert long.evidence.throughput.steady
+    assert not short.evidence.throughput.steady
+    comparison = compare_reports(long, short)
+    of_a, of_b = comparison.a.evidence.throughput, comparison.b.evidence.throughput
+    assert of_a.requests_s == of_a.whole_requests_s == long.evidence.throughput.whole_requests_s
+    assert of_b == short.evidence.throughput
+    assert speed_words(comparison.a).endswith("as the other side")
+    assert speed_words(comparison.b).endswith("no steady part")
+    assert compare_reports(long, long).a.evidence.throughput.steady

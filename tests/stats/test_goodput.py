@@ -1,14 +1,18 @@
+import numpy as np
 import pytest
 
 from paceline.errors import ConfigError
 from paceline.stats.goodput import Goodput, Slo, goodput
 from paceline.stats.metrics import derive
+from paceline.stats.steady import throughput
+from paceline.stats.tokens import count_tokens
 from tests.support.rows import make_row, rows_table
 
 
 def of(rows: list[dict[str, object]], slo: str, *, dropped: int = 0) -> Goodput:
     table = rows_table(rows)
-    return goodput(table, derive(table, {0: 0}), Slo.parse(slo), 2.0, dropped=dropped)
+    credit = (table["phase"].to_numpy() == "measure").astype(np.float64)
+    return goodput(table, derive(table, {0: 0}), Slo.parse(slo), credit, 2.0, dropped=dropped)
 
 
 def test_parse_and_print() -> None:
@@ -75,5 +79,24 @@ def test_what_cannot_be_known_is_not_met() -> None:
 
 def test_without_limits_every_ok_request_counts_and_nothing_divides_by_zero() -> None:
     assert of([make_row()], "").met == 1
-    found = goodput(rows_table([]), derive(rows_table([]), {}), Slo.parse(""), 0.0)
+    found = goodput(rows_table([]), derive(rows_table([]), {}), Slo.parse(""), np.empty(0), 0.0)
     assert (found.share, found.requests_s) == (None, None)
+
+
+@pytest.mark.parametrize("whole_run", [False, True])
+def test_goodput_rests_on_the_window_and_the_requests_of_the_throughput(whole_run: bool) -> None:
+    warm = [make_row(sent_ms=at, event_ms=(at + 50, at + 99), phase="warmup") for at in range(0, 500, 100)]
+    rows = [
+        make_row(sent_ms=at, event_ms=(at + 50, at + 99), end_ms=at + 100) for at in range(500, 1500, 100)
+    ]
+    rows += [
+        make_row(sent_ms=at, event_ms=(at + 90, at + 99), end_ms=at + 100) for at in range(500, 1500, 100)
+    ]
+    table = rows_table(warm + rows)
+    pace = throughput(table, {0: 0}, count_tokens(table), whole_run=whole_run)
+    metrics = derive(table, {0: 0})
+    everything = goodput(table, metrics, Slo.parse("ttft_ms=500"), pace.credit, pace.seconds)
+    half = goodput(table, metrics, Slo.parse("ttft_ms=60"), pace.credit, pace.seconds)
+    assert everything.requests_s == pace.requests_s == pytest.approx(20.0)
+    assert half.requests_s == pytest.approx(10.0)
+    assert (half.met, half.attempted) == (10, 20)

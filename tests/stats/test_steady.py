@@ -30,11 +30,11 @@ def test_moments_between_two_requests_of_a_slot_do_not_end_the_window() -> None:
     assert window_ms([request(at, at + 99) for at in range(0, 1000, 100)]) == (0.0, 999.0)
 
 
-def test_warm_up_fills_the_loop_before_the_window() -> None:
+def test_the_window_begins_when_the_loop_is_full_of_measured_requests() -> None:
     warm = [request(0, 100, phase="warmup"), request(20, 120, phase="warmup")]
     measured = [request(at, at + 100) for at in range(100, 600, 100)]
     measured += [request(at, at + 100) for at in range(120, 620, 100)]
-    assert window_ms(warm + measured) == (100.0, 600.0)
+    assert window_ms(warm + measured) == (120.0, 600.0)
 
 
 def test_a_long_thin_tail_is_not_the_plateau() -> None:
@@ -49,10 +49,28 @@ def test_an_open_loop_is_steady_from_filled_to_the_last_send() -> None:
     assert window_ms([request(at, at + 50) for at in range(0, 1000, 10)], open_loop=True) == (50.0, 990.0)
 
 
-def test_an_open_loop_that_was_warmed_up_is_steady_at_once() -> None:
+def test_warm_up_is_no_part_of_an_open_loops_window() -> None:
     rows = [request(at, at + 50, phase="warmup") for at in range(0, 100, 10)]
     rows += [request(at, at + 50) for at in range(100, 1000, 10)]
-    assert window_ms(rows, open_loop=True) == (100.0, 990.0)
+    assert window_ms(rows, open_loop=True) == (150.0, 990.0)
+
+
+def test_an_open_loop_that_was_cut_off_is_steady_until_work_was_lost() -> None:
+    rows = [request(at, at + 50) for at in range(0, 1000, 10)]
+    rows += [request(at, 1010, outcome="cancelled") for at in (970, 1000)]
+    assert window_ms(rows, open_loop=True) == (50.0, 970.0)
+
+
+def test_cancelled_requests_do_not_keep_a_closed_loop_full() -> None:
+    rows = [request(at, at + 100) for at in range(0, 500, 100)]
+    assert window_ms([*rows, request(500, 550, outcome="cancelled")]) == (0.0, 500.0)
+
+
+def test_a_segment_that_never_gets_full_is_left_out() -> None:
+    rows = [request(at + slot, at + slot + 100) for slot in range(4) for at in range(0, 1000, 100)]
+    rows += [request(at, at + 100, segment=1) for at in range(0, 300, 100)]
+    windows = steady_windows(rows_table(rows), {0: 0, 1: 5_000 * MS})
+    assert [(window.segment, window.steady) for window in windows] == [(0, True)]
 
 
 def test_a_short_run_is_measured_whole() -> None:

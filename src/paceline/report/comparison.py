@@ -1,12 +1,13 @@
 """Two reports side by side: what differs, by how much, and with what certainty."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paceline.report.evidence import over_whole_run
 from paceline.report.model import Report
 from paceline.report.trust import VerdictName
 from paceline.stats.compare import Comparison, Statistic, compare
@@ -69,8 +70,11 @@ def compare_reports(
     """Compare the headline metrics that both have, at p50 and p99.
 
     Runs that were measured in turn, block by block, are compared pair by pair. `smallest_difference`: the
-    share below which a difference is of no interest.
+    share below which a difference is of no interest. Throughput is over the steady parts or, where one run
+    has none, over the whole of both.
     """
+    if a.evidence.throughput.steady != b.evidence.throughput.steady:
+        a, b = (replace(side, evidence=over_whole_run(side.evidence)) for side in (a, b))
     paired = _interleaved(a, b)
     results = []
     for name in [name for name in a.headline if name in b.metrics]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -69,11 +69,6 @@ def gather(
     pa.default_memory_pool().release_unused()
     samples = derive(rows, origins, reading_tok_s=reading_tok_s, counts=counts)
     pace = throughput(rows, origins, counts, open_loop=is_open_loop(manifest.load))
-    met = None
-    if manifest.slo:
-        slo = Slo({name: float(limit) for name, limit in manifest.slo.items()})
-        dropped = sum(int(segment.get("dropped") or 0) for segment in manifest.segments)
-        met = goodput(rows, samples, slo, pace.whole_seconds, dropped=dropped)
     return Evidence(
         manifest=manifest,
         state=run.state,
@@ -85,9 +80,28 @@ def gather(
         summaries={name: _summary(metric) for name, metric in samples.items()},
         tokens=token_totals(rows, counts),
         throughput=pace,
-        goodput=met,
+        goodput=_goodput(manifest, rows, samples, pace),
         by_outcome=_outcomes(rows),
     )
+
+
+def over_whole_run(evidence: Evidence) -> Evidence:
+    """The same with rates over the whole measured part: for a comparison with a run without a steady part."""
+    pace = throughput(
+        evidence.rows, evidence.origins, evidence.counts, open_loop=evidence.open_loop, whole_run=True
+    )
+    met = _goodput(evidence.manifest, evidence.rows, evidence.samples, pace)
+    return replace(evidence, throughput=pace, goodput=met)
+
+
+def _goodput(
+    manifest: RunManifest, rows: pa.Table, samples: dict[str, MetricSamples], pace: Throughput
+) -> Goodput | None:
+    if not manifest.slo:
+        return None
+    slo = Slo({name: float(limit) for name, limit in manifest.slo.items()})
+    dropped = sum(int(segment.get("dropped") or 0) for segment in manifest.segments)
+    return goodput(rows, samples, slo, pace.credit, pace.seconds, dropped=dropped)
 
 
 def _summary(metric: MetricSamples) -> Summary:

@@ -53,7 +53,8 @@ def speed_words(report: Report) -> str:
     if report.failed_tokens:
         text = f"{text}, with the tokens of requests that did not succeed"
     if not pace.steady:
-        return f"{text}, over all {_seconds(pace.whole_seconds)}: no steady part"
+        why = "as the other side" if pace.at_will else "no steady part"
+        return f"{text}, over all {_seconds(pace.whole_seconds)}: {why}"
     return f"{text}, over the steady {_seconds(pace.seconds)} of {_seconds(pace.whole_seconds)}"
 
 

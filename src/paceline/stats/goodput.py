@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paceline.errors import ConfigError
@@ -52,9 +53,9 @@ class Slo:
 class Goodput:
     """`attempted`: measured requests of every outcome, and arrivals that were due and never sent.
 
-    `met`: those that ended `ok` and met every limit. `share`: met / attempted. `requests_s`: met over the
-    duration. Both None where there is nothing to divide by. `met_by_limit`: by metric, those that ended `ok`
-    and met this limit.
+    `met`: those that ended `ok` and met every limit. `share`: met / attempted. `requests_s`: those that met,
+    a second, in the windows of the throughput, and so never more than its `requests_s`. Both None where there
+    is nothing to divide by. `met_by_limit`: by metric, those that ended `ok` and met this limit.
     """
 
     attempted: int
@@ -68,14 +69,15 @@ def goodput(
     rows: pa.Table,
     metrics: dict[str, MetricSamples],
     slo: Slo,
-    duration_s: float,
+    credit: npt.NDArray[np.float64],
+    seconds: float,
     *,
     dropped: int = 0,
 ) -> Goodput:
     """Goodput of a run over its attempted requests.
 
-    `metrics`: derived from the same rows. `duration_s`: length of the measured part. `dropped`: arrivals that
-    were due and never sent.
+    `metrics`: derived from the same rows. `credit`, `seconds`: those of their `steady.Throughput`. `dropped`:
+    arrivals that were due and never sent.
     """
     frame = Frame(rows)
     met = frame.ok.copy()
@@ -90,7 +92,7 @@ def goodput(
         attempted=attempted,
         met=count,
         share=count / attempted if attempted else None,
-        requests_s=count / duration_s if duration_s > 0.0 else None,
+        requests_s=float(credit[met].sum()) / seconds if seconds > 0.0 else None,
         met_by_limit=by_limit,
     )
 

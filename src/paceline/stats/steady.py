@@ -1,18 +1,24 @@
 """The steady part of a run, and how many tokens and requests a second came out of it.
 
-A run fills up and drains; rates over all of it would depend on its length. The rule, per segment:
+A run fills up and drains; rates over all of it would depend on its length. The steady window of a segment is,
+of the measured requests alone (`cancelled` ones, whose work was lost, left aside):
 
-- Measured part: from the first measured request sent to the last one ended.
-- Closed loop: the plateau is the number in flight at which half of all request-seconds were spent (a long
-  thin tail weighs little). The window runs from the first to the last instant of the measured part at which
-  at least 90 % of the plateau was in flight: from when the loop is full until it empties for good.
-- Open loop: from the first to the last measured request sent. Without requests before it that fill the server
-  (a warm-up), it starts later by the median request duration.
-- A window shorter than two median request durations tells little: then it is the measured part.
+- Closed loop: from the first to the last instant at which the plateau was in flight: from when the loop is
+  full until it empties for good. The plateau is the number in flight at or under which half of all
+  request-seconds of the run were spent (a long thin tail weighs little).
+- Open loop: from the first request sent, and the 90th percentile of the durations later, when the server is
+  full of measured requests, to the last one sent.
+
+A window shorter than one and a half median request durations tells little. (Requests in step make windows of
+whole durations, so the limit lies between two of those.) Segments without a better one are left out; where no
+segment has one, all are taken whole, from the first measured request sent to the last one ended.
+
+A window cuts requests in two, many at once where they run in step. Each therefore counts with the part of its
+tokens that was made in the window, see `_Progress`, and its tokens count with the same part.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +27,11 @@ import pyarrow as pa
 from paceline.stats.frame import MISSING, Bools, Frame, Ints
 from paceline.stats.tokens import TokenCounts
 
-_FULL = 0.9
-_FEWEST_DURATIONS = 2.0
+_FEWEST_DURATIONS = 1.5
+_FILLED_QUANTILE = 0.9
+_QUICK_QUANTILE = 0.1
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,8 +48,10 @@ class Window:
 class Throughput:
     """Rates over the steady windows, and (`whole_`) over the measured parts.
 
-    `output_tok_s`: tokens whose event lies in the window, of all requests, over its length. `requests_s`:
-    requests that ended `ok` in it, over its length. None where the length is 0. `seconds`: its length.
+    Of measured requests: the part of each that lies in the windows (`credit`, float64[r], 0 for all others),
+    over their length. `requests_s` counts those that ended `ok`, `output_tok_s` the tokens of all. None where
+    the length is 0. `seconds`: that length. `steady`: False where the windows are the measured parts, because
+    there is no steady one or (`at_will`) to be alike with another run.
     """
 
     output_tok_s: float | None
@@ -50,15 +61,17 @@ class Throughput:
     whole_output_tok_s: float | None
     whole_requests_s: float | None
     whole_seconds: float
+    credit: Floats = field(repr=False, compare=False)
+    at_will: bool = False
 
 
 def steady_windows(rows: pa.Table, origins: Mapping[int, int], *, open_loop: bool = False) -> list[Window]:
-    """The steady window of each segment that has measured requests, in order of time.
+    """The windows that rates are over, in order of time: at most one a segment.
 
     `rows`: all rows of the run, warm-up included. Raises ValueError when a segment has no origin.
     """
-    steady, _ = _windows(Frame(rows), origins, open_loop)
-    return steady
+    steady, whole = _windows(_Requests.of(Frame(rows), origins), open_loop)
+    return steady or whole
 
 
 def steady_window(
@@ -70,31 +83,36 @@ def steady_window(
 
 
 def throughput(
-    rows: pa.Table, origins: Mapping[int, int], counts: TokenCounts, *, open_loop: bool = False
+    rows: pa.Table,
+    origins: Mapping[int, int],
+    counts: TokenCounts,
+    *,
+    open_loop: bool = False,
+    whole_run: bool = False,
 ) -> Throughput:
-    """Rates of a run. `counts` belongs to the same rows; see `steady_windows` for the rest."""
+    """Rates of a run. `counts` belongs to the same rows; see `steady_windows` for the rest.
+
+    `whole_run`: over the measured parts even where there is a steady one.
+    """
     frame = Frame(rows)
-    steady, whole = _windows(frame, origins, open_loop)
-    event_at = frame.event_ns + frame.spread(frame.origin_ns(origins))
-    ended = (frame.ints("end_ns") + frame.origin_ns(origins))[frame.equals("outcome", "ok")]
+    requests = _Requests.of(frame, origins)
+    steady, whole = _windows(requests, open_loop)
+    progress = _Progress(frame, requests, counts)
+    tokens = counts.streamed + counts.hidden
 
-    def rates(windows: list[Window]) -> tuple[float | None, float | None, float]:
+    def rates(windows: list[Window], credit: Floats) -> tuple[float | None, float | None, float]:
         seconds = sum(window.end_ns - window.start_ns for window in windows) / 1e9
-        tokens = int(counts.per_event[_within(event_at, windows, include_end=False)].sum())
-        requests = int(_within(ended, windows, include_end=True).sum())
-        return (tokens / seconds, requests / seconds, seconds) if seconds > 0.0 else (None, None, 0.0)
+        if not seconds > 0.0:
+            return None, None, 0.0
+        return float(credit @ tokens) / seconds, float(credit[frame.ok].sum()) / seconds, seconds
 
-    output_tok_s, requests_s, seconds = rates(steady)
-    whole_output_tok_s, whole_requests_s, whole_seconds = rates(whole)
-    return Throughput(
-        output_tok_s=output_tok_s,
-        requests_s=requests_s,
-        seconds=seconds,
-        steady=bool(steady) and all(window.steady for window in steady),
-        whole_output_tok_s=whole_output_tok_s,
-        whole_requests_s=whole_requests_s,
-        whole_seconds=whole_seconds,
-    )
+    # Nothing of a measured request lies outside its measured part.
+    everything = requests.mine.astype(np.float64)
+    over_whole = rates(whole, everything)
+    use_steady = bool(steady) and not whole_run
+    credit = progress.within(steady) if use_steady else everything
+    over_steady = rates(steady, credit) if use_steady else over_whole
+    return Throughput(*over_steady, use_steady, *over_whole, credit, at_will=bool(steady) and whole_run)
 
 
 def in_flight(
@@ -108,54 +126,119 @@ def in_flight(
     return at[order], np.cumsum(step[order])
 
 
-def _windows(frame: Frame, origins: Mapping[int, int], open_loop: bool) -> tuple[list[Window], list[Window]]:
-    """The steady windows and the measured parts."""
-    origin_ns = frame.origin_ns(origins)
-    sent = frame.ints("sent_ns")
-    written = sent != MISSING
-    sent_at, end_at = sent + origin_ns, frame.ints("end_ns") + origin_ns
-    segments = frame.ints("segment")
-    steady, whole = [], []
-    for segment in np.unique(segments[written & frame.measured]):
-        mine = written & (segments == segment)
-        measured = mine & frame.measured
-        start, end = int(sent_at[measured].min()), int(end_at[measured].max())
-        whole.append(Window(int(segment), start, end, False))
-        if open_loop:
-            found = _open_window(sent_at, end_at, mine, measured)
-        else:
-            found = _closed_window(sent_at[mine], end_at[mine], start, end)
-        good = measured & frame.ok
-        typical_ns = float(np.median((end_at - sent_at)[good])) if good.any() else np.inf
-        long_enough = found[1] - found[0] >= _FEWEST_DURATIONS * typical_ns
-        steady.append(Window(int(segment), *found, True) if long_enough else whole[-1])
+@dataclass(frozen=True)
+class _Requests:
+    """Of r rows: `mine`, those measured and sent; their monotonic instants, and the rest about them."""
+
+    mine: Bools
+    ok: Bools
+    cancelled: Bools
+    segment: Ints
+    origin_ns: Ints
+    sent_ns: Ints
+    end_ns: Ints
+
+    @classmethod
+    def of(cls, frame: Frame, origins: Mapping[int, int]) -> "_Requests":
+        origin_ns, sent = frame.origin_ns(origins), frame.ints("sent_ns")
+        mine = frame.measured & (sent != MISSING)
+        return cls(
+            mine=mine,
+            ok=mine & frame.ok,
+            cancelled=mine & frame.equals("outcome", "cancelled"),
+            segment=frame.ints("segment"),
+            origin_ns=origin_ns,
+            sent_ns=sent + origin_ns,
+            end_ns=frame.ints("end_ns") + origin_ns,
+        )
+
+
+class _Progress:
+    """How much of each request was done by an instant.
+
+    An event's tokens were made evenly since the event before it. Those of the first event (all, where an
+    answer comes in one piece) were made over a quick wait before it, the 10th percentile of the waits of `ok`
+    requests, or all of the wait if it was shorter: who waited longer stood in a queue. A request without
+    tokens is done evenly over its span.
+    """
+
+    def __init__(self, frame: Frame, requests: _Requests, counts: TokenCounts) -> None:
+        self._frame, self._requests, self._counts = frame, requests, counts
+        answered = requests.ok & (frame.event_counts > 0)
+        waits = (frame.first_ns + requests.origin_ns - requests.sent_ns)[answered]
+        self._quick_ns = float(np.quantile(waits, _QUICK_QUANTILE)) if len(waits) else 0.0
+
+    def within(self, windows: list[Window]) -> Floats:
+        """The part of each measured request that was done in the window of its segment, float64[r]."""
+        part = np.zeros(self._frame.rows)
+        for window in windows:
+            mine = np.flatnonzero(self._requests.mine & (self._requests.segment == window.segment))
+            part[mine] = self._by(mine, window.end_ns) - self._by(mine, window.start_ns)
+        return part
+
+    def _by(self, rows: Ints, at_ns: int) -> Floats:
+        sent, end = self._requests.sent_ns[rows], self._requests.end_ns[rows]
+        done = (end <= at_ns).astype(np.float64)
+        # Few: those in flight at this instant.
+        for place in np.flatnonzero((sent < at_ns) & (at_ns < end)):
+            done[place] = self._of_row(int(rows[place]), at_ns)
+        return done
+
+    def _of_row(self, row: int, at_ns: int) -> float:
+        requests, starts = self._requests, self._frame.starts
+        sent, events = requests.sent_ns[row], slice(starts[row], starts[row + 1])
+        at = self._frame.event_ns[events] + requests.origin_ns[row]
+        made = np.cumsum(self._counts.per_event[events], dtype=np.float64)
+        if not len(made) or made[-1] <= 0.0:
+            return float((at_ns - sent) / (requests.end_ns[row] - sent))
+        begun = max(float(sent), float(at[0]) - self._quick_ns)
+        # From the row's own start: monotonic instants in ns are too large to interpolate between.
+        known = np.concatenate([[begun - sent], at - sent])
+        return float(np.interp(at_ns - sent, known, np.concatenate([[0.0], made / made[-1]])))
+
+
+def _windows(requests: _Requests, open_loop: bool) -> tuple[list[Window], list[Window]]:
+    """The steady windows, if any, and the measured parts; each in order of time."""
+    sent, end = requests.sent_ns, requests.end_ns
+    segments = {int(s): requests.mine & (requests.segment == s) for s in np.unique(requests.segment)}
+    segments = {segment: mine for segment, mine in segments.items() if mine.any()}
+    whole = [Window(s, int(sent[mine].min()), int(end[mine].max()), False) for s, mine in segments.items()]
+    steady: list[Window] = []
+    if requests.ok.any():
+        durations = (end - sent)[requests.ok]
+        find = _open_windows if open_loop else _closed_windows
+        fewest_ns = max(1.0, _FEWEST_DURATIONS * float(np.median(durations)))
+        steady = [w for w in find(requests, segments, durations) if w.end_ns - w.start_ns >= fewest_ns]
     return sorted(steady, key=lambda w: w.start_ns), sorted(whole, key=lambda w: w.start_ns)
 
 
-def _closed_window(sent_at: Ints, end_at: Ints, start: int, end: int) -> tuple[int, int]:
-    at, level = in_flight(sent_at, end_at)
-    # Each step from its instant to the next one, cut to the measured part.
-    begins, ends = np.clip(at[:-1], start, end), np.clip(at[1:], start, end)
-    level, lasts = level[:-1], ends - begins
-    order = np.argsort(level, kind="stable")
-    spent = np.cumsum((level * lasts)[order].astype(np.float64))
+def _closed_windows(requests: _Requests, segments: dict[int, Bools], _: Ints) -> list[Window]:
+    steps = {}
+    for segment, mine in segments.items():
+        kept = mine & ~requests.cancelled
+        at, level = in_flight(requests.sent_ns[kept], requests.end_ns[kept])
+        steps[segment] = at[:-1], at[1:], level[:-1]
+    levels = np.concatenate([level for _, _, level in steps.values()])
+    lasts = np.concatenate([until - since for since, until, _ in steps.values()])
+    order = np.argsort(levels, kind="stable")
+    spent = np.cumsum((levels * lasts)[order].astype(np.float64))
     if not len(spent) or spent[-1] <= 0.0:
-        return start, end
-    plateau = level[order][np.searchsorted(spent, spent[-1] / 2.0)]
-    full = np.flatnonzero((level >= _FULL * plateau) & (lasts > 0))
-    return int(begins[full[0]]), int(ends[full[-1]])
+        return []
+    plateau = levels[order][np.searchsorted(spent, spent[-1] / 2.0)]
+    windows = []
+    for segment, (since, until, level) in steps.items():
+        full = np.flatnonzero((level >= plateau) & (until > since))
+        if len(full):
+            windows.append(Window(segment, int(since[full[0]]), int(until[full[-1]]), True))
+    return windows
 
 
-def _open_window(sent_at: Ints, end_at: Ints, mine: Bools, measured: Bools) -> tuple[int, int]:
-    start, end = int(sent_at[measured].min()), int(sent_at[measured].max())
-    if (sent_at[mine] < start).any():
-        return start, end
-    return start + round(float(np.median((end_at - sent_at)[measured]))), end
-
-
-def _within(at: Ints, windows: list[Window], *, include_end: bool) -> Bools:
-    inside = np.zeros(len(at), np.bool_)
-    for window in windows:
-        before_end = at <= window.end_ns if include_end else at < window.end_ns
-        inside |= (at >= window.start_ns) & before_end
-    return inside
+def _open_windows(requests: _Requests, segments: dict[int, Bools], durations: Ints) -> list[Window]:
+    fill_ns = round(float(np.quantile(durations, _FILLED_QUANTILE)))
+    windows = []
+    for segment, mine in segments.items():
+        sent, lost = requests.sent_ns[mine], requests.sent_ns[mine & requests.cancelled]
+        # From when the first request that was cut off was sent, some of the work is lost.
+        end = int(lost.min() if len(lost) else sent.max())
+        windows.append(Window(segment, int(sent.min()) + fill_ns, end, True))
+    return windows
