@@ -1,7 +1,8 @@
 """Figures of a run against what the reference engine says it did: its truth log, by its own clock.
 
-What is expected is computed here anew, from the log alone. Times are compared in the median, so that one
-request that a busy machine held up says nothing.
+What is expected is computed here anew. The report's figures are exactly those of the times that were seen,
+whatever the machine was doing. The times that were seen are those of the log, compared in the median, except
+for events that a busy machine let come in together: those are marked, and may be seen late, never early.
 """
 
 from itertools import pairwise
@@ -30,8 +31,14 @@ CASES: dict[str, tuple[str, ...]] = {
 }
 
 
+def as_seen(request: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """The log's line of a request, with the times that the client saw in place of the engine's."""
+    events = [[at, *event[1:]] for at, event in zip(row["event_ns"], request["events"], strict=True)]
+    return {"received_ns": row["sent_ns"], "events": events}
+
+
 def expected(request: dict[str, Any]) -> dict[str, Any]:
-    """The metrics of one request, from its line in the truth log."""
+    """The metrics of one request, from its line in the truth log, or as it was seen."""
     at_ms = [event[0] / 1e6 for event in request["events"]]
     tokens = [event[1] for event in request["events"]]
     start_ms = request["received_ns"] / 1e6
@@ -55,6 +62,28 @@ def expected(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def errors_ms(
+    rows: list[dict[str, Any]], truth: dict[str, dict[str, Any]]
+) -> tuple[dict[str, list[float]], list[float]]:
+    """How much later than it was sent each event was seen, counted from the request's beginning on either
+    side, by whether it is marked as one that came in with another; and the errors of gaps of unmarked ones.
+    """
+    late: dict[str, list[float]] = {"marked": [], "unmarked": []}
+    gaps = []
+    for row in rows:
+        request = truth[row["response_id"]]
+        errors = [
+            (seen - row["sent_ns"] - (event[0] - request["received_ns"])) / 1e6
+            for seen, event in zip(row["event_ns"], request["events"], strict=True)
+        ]
+        marks = row["event_coalesced"]
+        for error, mark in zip(errors, marks, strict=True):
+            late["marked" if mark else "unmarked"].append(error)
+        steps = zip(pairwise(errors), pairwise(marks), strict=True)
+        gaps += [after - before for (before, after), either in steps if not any(either)]
+    return late, gaps
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, case: str) -> None:
     log = tmp_path / "truth.jsonl"
@@ -66,25 +95,29 @@ def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, case: str) ->
     # The check before load is in the log too, and in no row.
     truth = {request["id"]: request for request in read_truth(log)}
     rows = open_run("latest").rows().to_pylist()
-    mine = [expected(truth[row["response_id"]]) for row in rows]
+    seen = [expected(as_seen(truth[row["response_id"]], row)) for row in rows]
     metrics = done.report["metrics"]
 
-    for name in ("ttft_ms", "ttfat_ms", "e2e_ms"):
-        assert metrics[name]["p50"]["value"] == pytest.approx(median(one[name] for one in mine), abs=1.0)
-    for name in ("tpot_ms", "longest_stall_ms"):
-        assert metrics[name]["p50"]["value"] == pytest.approx(median(one[name] for one in mine), abs=0.5)
+    for name in ("ttft_ms", "ttfat_ms", "e2e_ms", "tpot_ms", "longest_stall_ms"):
+        assert metrics[name]["p50"]["value"] == pytest.approx(median(one[name] for one in seen), abs=1e-6)
     for name in ("chunk_gap_ms", "itl_ms"):
-        pooled = [value for one in mine for value in one[name]]
-        assert metrics[name]["p50"]["value"] == pytest.approx(median(pooled), abs=0.5)
-    assert metrics["fluidity"]["mean"] == pytest.approx(sum(one["fluidity"] for one in mine) / 12, abs=0.01)
+        pooled = [value for one in seen for value in one[name]]
+        assert metrics[name]["p50"]["value"] == pytest.approx(median(pooled), abs=1e-6)
+    assert metrics["fluidity"]["mean"] == pytest.approx(sum(one["fluidity"] for one in seen) / 12)
+
+    late_ms, gap_errors_ms = errors_ms(rows, truth)
+    assert min(late_ms["marked"] + late_ms["unmarked"]) > -0.1
+    assert median(late_ms["unmarked"]) < 1.0
+    assert abs(median(gap_errors_ms)) < 0.5
     if case == "a stall":
-        assert metrics["fluidity"]["mean"] == pytest.approx(0.75)
-        assert metrics["longest_stall_ms"]["p50"]["value"] == pytest.approx(1_505, abs=50)
+        # Four of sixteen tokens come late to the reader; more where a busy machine holds up the engine.
+        assert metrics["fluidity"]["mean"] <= 0.75 + 1e-9
+        assert metrics["longest_stall_ms"]["p50"]["value"] > 1_499
 
     # What the engine was asked to do, it did not do sooner.
     assert metrics["ttft_ms"]["p50"]["value"] > 39.9
-    assert done.report["tokens"]["completion"] == 12 * TOKENS == sum(one["tokens"] for one in mine)
-    assert (done.report["tokens"]["reasoning"] or 0) == sum(one["reasoning"] for one in mine)
+    assert done.report["tokens"]["completion"] == 12 * TOKENS == sum(one["tokens"] for one in seen)
+    assert (done.report["tokens"]["reasoning"] or 0) == sum(one["reasoning"] for one in seen)
     assert done.report["tokens"]["mismatch"] in (0, None)
     for row in rows:
         assert row["prompt_tokens"] == truth[row["response_id"]]["prompt_tokens"]
