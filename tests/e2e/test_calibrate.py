@@ -32,6 +32,10 @@ def test_the_instrument_measures_itself_and_later_reports_carry_it(
     done = cli("measure", engine.url, *SMALL, "-c", "2", "-n", "4", "--json", "-")
     assert done.report["trust"]["instrument_error_us"] == few["instrument_error_us"]
 
+    # An open loop has no number of streams beforehand: its peak in flight, here a few, tells the cell.
+    done = cli("measure", engine.url, *SMALL, "-r", "10", "-n", "4", "--json", "-")
+    assert done.report["trust"]["instrument_error_us"] == few["instrument_error_us"]
+
     stale = json.loads(calibration_path().read_text())
     stale["instrument"]["kernel"] = "another"
     save_calibration(stale)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from paceline.errors import ConfigError, StoreError
+from paceline.measure.calibrate import current_error
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats, Snapshot
@@ -44,7 +45,7 @@ def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path |
     # Everything that takes time or can fail is done before there is a run to store.
     segment.fill(prepared.first_rows)
     with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
-        return close_run(writer, segment.run(writer, interrupts))
+        return close_run(writer, segment.run(writer, interrupts), streams_known=plan.streams is not None)
 
 
 def check_resumable(run: StoredRun) -> None:
@@ -87,11 +88,18 @@ def resume(
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
         with interrupts:
-            return close_run(writer, segment.run(writer, interrupts))
+            ended = segment.run(writer, interrupts)
+            return close_run(writer, ended, streams_known=plan.streams is not None)
 
 
-def close_run(writer: RunWriter, result: SegmentResult) -> RunResult:
-    """End a stored run as its last segment ended."""
+def close_run(writer: RunWriter, result: SegmentResult, *, streams_known: bool = True) -> RunResult:
+    """End a stored run as its last segment ended.
+
+    Without `streams_known` (an open loop) the peak in flight tells which of the instrument's errors applies.
+    """
+    if not streams_known:
+        with suppress(StoreError):
+            writer.update(calibration=current_error(max(result.peak_in_flight, 1)))
     if result.store_error is not None:
         # The disk that has no room for rows may have none for the manifest either.
         with suppress(StoreError):

@@ -38,6 +38,7 @@ class _Side:
     stats: LiveStats
     started: int = 0
     sent_for_ns: int = 0
+    peak_in_flight: int = 0
     leftover: list[pa.RecordBatch] = field(default_factory=list)
     last: SegmentResult | None = None
 
@@ -116,6 +117,7 @@ def _run_block(side: _Side, pair: int, pairs: int, interrupts: Interrupts, watch
     )
     segment.fill(side.prepared.first_rows)
     side.last = segment.run(side.writer, interrupts)
+    side.peak_in_flight = max(side.peak_in_flight, side.last.peak_in_flight)
     side.started += side.last.started
     side.sent_for_ns += block_ns or 0
     side.leftover = side.last.unused
@@ -132,6 +134,17 @@ def _close(sides: list[_Side]) -> tuple[RunResult, RunResult]:
     failure: StoreError | None = next(
         (side.last.store_error for side in sides if side.last is not None and side.last.store_error), None
     )
-    ended = SegmentResult(progress={}, interrupted=interrupted, store_error=failure)
-    first, second = (close_run(side.writer, ended) for side in sides)
+    first, second = (
+        close_run(
+            side.writer,
+            SegmentResult(
+                progress={},
+                interrupted=interrupted,
+                peak_in_flight=side.peak_in_flight,
+                store_error=failure,
+            ),
+            streams_known=side.prepared.job.load.streams is not None,
+        )
+        for side in sides
+    )
     return first, second

@@ -43,6 +43,7 @@ class SegmentResult:
 
     progress: dict[str, Any]
     interrupted: bool = False
+    peak_in_flight: int = 0
     store_error: StoreError | None = None
     unused: list[pa.RecordBatch] = field(default_factory=list)
 
@@ -83,6 +84,7 @@ class Segment:
         self._stopped_at: float | None = None
         self._cancelled = False
         self._progress_at = 0.0
+        self._peak_in_flight = 0
 
     def fill(self, rows: int = FIRST_ROWS) -> None:
         """Make and hand over the first bodies; nothing is sent or stored yet."""
@@ -106,6 +108,7 @@ class Segment:
         return SegmentResult(
             progress=progress,
             interrupted=self._interrupts.count > self._already,
+            peak_in_flight=self._peak_in_flight,
             store_error=self._store_error,
             unused=self._feeder.unused(int(progress["started"])),
         )
@@ -124,6 +127,7 @@ class Segment:
             text, batch = self._handle.poll()
             progress: dict[str, Any] = json.loads(text)
             progress["segment"] = self._spec.segment
+            self._peak_in_flight = max(self._peak_in_flight, int(progress["in_flight"]))
             ended = progress["state"] in ("done", "failed")
             self._store(progress, batch, ended)
             self._observe(progress, batch)
