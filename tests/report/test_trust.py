@@ -103,6 +103,12 @@ def outcomes(**counts: int) -> dict[str, Any]:
             "suspect",
             ["1,000 of 2,000", "resume"],
         ),
+        (
+            {"state": "interrupted", "of_a_pair": True},
+            "state",
+            "suspect",
+            ["1,000 requests; compare again for the rest"],
+        ),
         ({"state": "running"}, "state", "suspect", ["still goes on"]),
         (
             {"coalesced_share": 0.2, "read_lag_ms": Pair(8.0, 30.0)},

@@ -146,6 +146,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     against = "e2e_ms" if not open_loop else _open_headline(samples)
     return TrustFacts(
         state=evidence.state,
+        of_a_pair="interleaved" in manifest.load,
         planned_requests=manifest.load.get("requests"),
         attempted=int(frame.measured.sum()),
         by_outcome=evidence.by_outcome,

@@ -91,10 +91,11 @@ def _ended(facts: TrustFacts) -> Iterator[Reason]:
         yield Reason("state", "invalid", "the run failed before its end: see its notes, then measure again")
     elif facts.state in ("interrupted", "running"):
         what = "the run was interrupted" if facts.state == "interrupted" else "the run still goes on"
+        rest = "compare again for the rest" if facts.of_a_pair else "`paceline runs resume` finishes it"
         yield Reason(
             "state",
             "suspect",
-            f"{what}: these are {facts.attempted:,}{of} requests; `paceline runs resume` finishes it"
+            f"{what}: these are {facts.attempted:,}{of} requests; {rest}"
             if facts.state == "interrupted"
             else f"{what}: these are the {facts.attempted:,}{of} requests so far",
         )

@@ -27,10 +27,11 @@ class TrustFacts:
     headline TTFT in an open loop, the duration of a request in a closed one (a slot that stands idle for a
     tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `event_spacing_ms`: mean
     distance of a request's events. `wait_per_read_ms`: how long the load threads waited for a core, a read.
-    `errors`: by outcome.
+    `errors`: by outcome. `of_a_pair`: one side of an interleaved comparison, which cannot be finished alone.
     """
 
     state: str = "complete"
+    of_a_pair: bool = False
     planned_requests: int | None = None
     attempted: int = 0
     by_outcome: dict[str, int] = field(default_factory=dict)
