@@ -1,7 +1,7 @@
 """The main job on a real engine and real weights, beside the engine's own clock.
 
-Calibrates, starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the client
-saw next to the `timings` that the server itself reports for each request. With `--keep FOLDER` the
+Calibrates, starts `llama-server` with Gemma 3 270M, measures it with `paceline measure`, and sets what the
+client saw next to the `timings` that the server itself reports for each request. With `--keep FOLDER` the
 report is kept there, as JSON, Markdown and HTML. Without an engine it says so and does nothing.
 """
 
