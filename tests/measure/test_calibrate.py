@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from paceline.cli.commands.calibrate import summary_lines
@@ -64,6 +65,13 @@ def test_a_cell_is_an_error_less_the_truth_and_a_rate_by_the_engines_clock() -> 
     assert result["itl_us"]["abs_p99"] == 0
     assert (result["requests"], result["unmatched"]) == (4, 0)
     assert result["client_cpu_us_per_event"] == 20
+    assert result["kernel_stamps"]
+    late = [*rows.slice(0, 3).to_pylist(), rows.slice(3).to_pylist()[0] | {"kernel_stamped": False}]
+    by_read = pa.Table.from_pylist(late, rows.schema)
+    assert not cell_result(asked, by_read, progress(token_events=16), truth)["kernel_stamps"]
+    late[3]["phase"] = "warmup"
+    by_read = pa.Table.from_pylist(late, rows.schema)
+    assert cell_result(asked, by_read, progress(token_events=16), truth)["kernel_stamps"]
     # Of sixteen events the fifth is at 60 ms and the thirteenth at 80 ms.
     assert result["events_s"] == 400
     with pytest.raises(RunError, match="2 streams"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paceline.errors import RunError
 from paceline.measure.border import LoadFactory, core_load_run
@@ -166,8 +167,17 @@ def cell_result(
         "itl_us": error_summary(errors.itl_us),
         "e2e_us": error_summary(errors.e2e_us),
         "client_cpu_us_per_event": round(progress["cpu_ns"] / 1e3 / events, 2) if events else None,
-        "kernel_stamps": bool(progress["kernel_stamps"]),
+        "kernel_stamps": _stamped(rows),
     }
+
+
+def _stamped(rows: pa.Table) -> bool:
+    """Whether all that was compared has the kernel's stamps.
+
+    Other reads do not matter: the kernel takes a moment to begin stamping after the first socket asks for it.
+    """
+    unstamped = (pc.field("phase") == "measure") & (pc.field("outcome") == "ok") & ~pc.field("kernel_stamped")
+    return rows.filter(unstamped).num_rows == 0
 
 
 def _sent_events_s(truth: list[dict[str, Any]]) -> float:
