@@ -6,11 +6,13 @@ import pyarrow as pa
 import pytest
 
 from paceline.report.comparison import ComparisonReport, compare_reports
+from paceline.report.comparison_text import legend
+from paceline.report.differences import FROM_SENT
 from paceline.report.model import build_report
 from paceline.report.sentences import speed_words
 from paceline.store.runs import open_run
 from paceline.store.writer import RunWriter
-from tests.report.samples import CALIBRATION, CLOSED, WORKLOAD, failed_row, healthy_progress, report
+from tests.report.samples import CALIBRATION, CLOSED, OPEN, WORKLOAD, failed_row, healthy_progress, report
 from tests.store.samples import manifest
 from tests.support.rows import lognormal_rows
 
@@ -55,12 +57,28 @@ def test_what_is_not_alike_is_named(home: Path) -> None:
     )
     notes = " ".join(compare_reports(a, b).notes)
     for words in (
-        "load is not the same (arrival)",
-        "workload is not the same (prompt_tokens)",
+        "load is not the same (concurrency 8 against 64)",
+        "workload is not the same (prompt tokens 512 against 64)",
         "same machine",
         "0.0.9",
     ):
         assert words in notes
+
+
+def test_an_open_and_a_closed_loop_are_compared_from_the_sending(home: Path) -> None:
+    closed = report(home, lognormal_rows(400, 1))
+    opened = report(home, lognormal_rows(400, 2, ttft_ms=400.0), load=OPEN)
+    for a, b in ((closed, opened), (opened, closed)):
+        comparison = compare_reports(a, b)
+        found = verdicts(comparison)
+        assert {"ttft_ms p50", "ttft_ms p99", "e2e_ms p50", "e2e_ms p99"} <= set(found)
+        assert found["ttft_ms p50"] == ("slower" if b is opened else "faster")
+        assert FROM_SENT in comparison.notes
+        assert "due" not in legend(comparison)
+        assert "closed loop, 8 in flight" in comparison.notes[0]
+    both = compare_reports(opened, opened)
+    assert "ttft_from_intended_ms p50" in verdicts(both)
+    assert FROM_SENT not in both.notes
 
 
 def test_a_comparison_is_no_better_than_its_worse_side(home: Path) -> None:

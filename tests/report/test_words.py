@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -7,6 +8,9 @@ from paceline.report.words import (
     figure,
     interval,
     load_words,
+    median,
+    median_interval,
+    samples_word,
     sentence_list,
     share,
     shorten,
@@ -27,6 +31,24 @@ def test_an_estimate_in_short() -> None:
     assert bound("ttft_ms", estimate(math.nan, None, None, 0)) == "-"
     assert interval("ttft_ms", estimate(12.34, 11.0, 13.0)) == "11.0 to 13.0"
     assert interval("ttft_ms", estimate(12.34, 11.0, None)) == ""
+
+
+def test_a_median_is_shown_with_an_open_interval() -> None:
+    half_open, hidden = estimate(50.1, 50.0, None), replace(estimate(50.1, 50.0, None), known=False)
+    assert (median("ttft_ms", half_open), median_interval("ttft_ms", half_open)) == ("50.1", "50.0 to ?")
+    assert (median("ttft_ms", hidden), median_interval("ttft_ms", hidden)) == (">=50.0", "")
+    handful, none = estimate(50.1, None, None), estimate(math.nan, None, None, 0)
+    assert (median("ttft_ms", handful), median_interval("ttft_ms", handful)) == ("50.1", "? to ?")
+    assert (median("ttft_ms", none), median_interval("ttft_ms", none)) == ("-", "")
+    assert median_interval("ttft_ms", estimate(12.34, 11.0, 13.0)) == "11.0 to 13.0"
+
+
+def test_samples_by_what_is_pooled() -> None:
+    assert [samples_word(name) for name in ("itl_ms", "chunk_gap_ms", "ttft_ms")] == [
+        "tokens",
+        "gaps",
+        "requests",
+    ]
 
 
 def test_figures_in_their_units() -> None:

@@ -10,8 +10,7 @@ import altair as alt
 
 from paceline.report.model import QUANTILES
 from paceline.report.series import histogram, ladder
-from paceline.report.words import figure, label, unit
-from paceline.stats.metrics import METRICS
+from paceline.report.words import figure, label, samples_word, unit
 from paceline.stats.summary import Summary
 
 # `report.js` puts the variable's value, and the width of the page, in the place of these.
@@ -91,13 +90,6 @@ def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
             named = {"q": quantile, "value": value}
             marks.append(named)
     return marks
-
-
-def samples_word(name: str) -> str:
-    """What the samples of a metric are."""
-    if name == "itl_ms":
-        return "tokens"
-    return "gaps" if METRICS[name].pooled else "requests"
 
 
 def beyond_words(name: str, values: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paceline.report.differences import differences, interleaved
 from paceline.report.evidence import over_whole_run
 from paceline.report.model import Report
 from paceline.report.trust import VerdictName
@@ -16,19 +17,6 @@ from paceline.stats.frame import Frame
 SCHEMA = "paceline.comparison/1"
 SMALLEST_DIFFERENCE = 0.05
 _ORDER: tuple[VerdictName, ...] = ("trusted", "suspect", "invalid")
-# Of what must be alike for a comparison to say something of the endpoints alone.
-_LOAD_KEYS = ("arrival", "concurrency_cap", "new_connections", "requests", "duration_ns")
-_WORKLOAD_KEYS = (
-    "prompt_tokens",
-    "output_tokens",
-    "max_tokens",
-    "shared_prefix_tokens",
-    "unique_prefix",
-    "system",
-    "temperature",
-    "streaming",
-    "extra",
-)
 
 
 @dataclass(frozen=True)
@@ -41,6 +29,11 @@ class ComparisonReport:
     paired: bool
     smallest_difference: float
     notes: tuple[str, ...]
+
+    @property
+    def basis(self) -> Report:
+        """The side whose headline is compared: A, but a closed loop where only A is an open one."""
+        return self.b if self.a.evidence.open_loop and not self.b.evidence.open_loop else self.a
 
     @property
     def verdict(self) -> VerdictName:
@@ -71,13 +64,15 @@ def compare_reports(
 
     Runs that were measured in turn, block by block, are compared pair by pair. `smallest_difference`: the
     share below which a difference is of no interest. Throughput is over the steady parts or, where one run
-    has none, over the whole of both.
+    has none, over the whole of both. Of an open and a closed loop, latencies count from the sending in both:
+    under a closed loop no request is due at an instant.
     """
     if a.evidence.throughput.steady != b.evidence.throughput.steady:
         a, b = (replace(side, evidence=over_whole_run(side.evidence)) for side in (a, b))
-    paired = _interleaved(a, b)
+    paired = interleaved(a, b)
+    made = ComparisonReport(a, b, [], paired, smallest_difference, tuple(differences(a, b)))
     results = []
-    for name in [name for name in a.headline if name in b.metrics]:
+    for name in [name for name in made.basis.headline if name in a.metrics and name in b.metrics]:
         for statistic in _statistics(name):
             side_a, side_b = a.evidence.samples[name], b.evidence.samples[name]
             results.append(
@@ -91,7 +86,7 @@ def compare_reports(
                     smallest_difference=smallest_difference,
                 )
             )
-    return ComparisonReport(a, b, results, paired, smallest_difference, tuple(_differences(a, b)))
+    return replace(made, results=results)
 
 
 def _statistics(name: str) -> tuple[Statistic, ...]:
@@ -100,37 +95,10 @@ def _statistics(name: str) -> tuple[Statistic, ...]:
     return ("p50",) if name == "output_tok_s" else ("p50", "p99")
 
 
-def _interleaved(a: Report, b: Report) -> bool:
-    """Whether the two were measured in turn, with each other."""
-    of_a, of_b = (report.manifest.load.get("interleaved") or {} for report in (a, b))
-    return bool(of_a and of_b and of_a.get("with") == b.manifest.id and of_b.get("with") == a.manifest.id)
-
-
 def _blocks(report: Report, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """The block of each sample: its row's segment."""
     blocks: npt.NDArray[np.int64] = Frame(report.evidence.rows).ints("segment")[rows]
     return blocks
-
-
-def _differences(a: Report, b: Report) -> list[str]:
-    """What else than the endpoint differs, in words."""
-    found = []
-    for what, keys, of_a, of_b in (
-        ("load", _LOAD_KEYS, a.manifest.load, b.manifest.load),
-        ("workload", _WORKLOAD_KEYS, a.manifest.workload, b.manifest.workload),
-    ):
-        unlike = [key for key in keys if of_a.get(key) != of_b.get(key)]
-        if unlike:
-            found.append(
-                f"the {what} is not the same ({', '.join(unlike)}): part of any difference may be its doing"
-            )
-    if a.manifest.host != b.manifest.host:
-        found.append("the two were not measured on the same machine with the same cores")
-    if a.manifest.version != b.manifest.version:
-        found.append(f"measured by different versions, {a.manifest.version} and {b.manifest.version}")
-    if not _interleaved(a, b):
-        found.append("not measured in turn: what changed between the two runs counts as a difference")
-    return found
 
 
 def _side(report: Report) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _ROW_PX = 26
 def render_html(comparison: ComparisonReport) -> str:
     """One self-contained file: trust of both sides, every ratio with its interval, and both distributions."""
     a, b = comparison.a, comparison.b
-    names = [name for name in distribution_names(a) if name in b.metrics]
+    names = [name for name in distribution_names(comparison.basis) if name in a.metrics and name in b.metrics]
     charts = {f"{name}_both": _both(comparison, name) for name in names}
     drawn = [result for result in comparison.results if result.ratio.lo is not None]
     if drawn:

@@ -11,7 +11,7 @@ from paceline.report.markdown import escape, table_lines
 from paceline.report.model import Report
 from paceline.report.sentences import due_notes, outcome_words, short_label, speed_words
 from paceline.report.terminal import WIDTH, bullet, pairs, plain_text, trust_box
-from paceline.report.words import figure, load_words, printable, unit
+from paceline.report.words import figure, load_words, printable, samples_word, unit
 from paceline.stats.compare import Comparison
 from paceline.units import format_percentage
 
@@ -63,8 +63,8 @@ def legend(comparison: ComparisonReport) -> str:
         f"B / A with its 95% interval, bootstrapped {how}; differences under "
         f"{format_percentage(comparison.smallest_difference)} are of no interest."
     )
-    # Metrics are those of A; without `from due` in their names, as in the report of a run.
-    return " ".join([text, *due_notes(comparison.a)])
+    # Metrics are without `from due` in their names, as in the report of a run.
+    return " ".join([text, *due_notes(comparison.basis)])
 
 
 def _table(comparison: ComparisonReport) -> Table:
@@ -100,7 +100,7 @@ def verdict_words(result: Comparison) -> str:
     if verdict.outcome == "no difference":
         return f"no difference larger than {format_percentage(verdict.smallest_difference)}"
     if verdict.outcome == "not enough data" and verdict.needs_n:
-        return f"not enough data (needs {verdict.needs_n:,} more)"
+        return f"not enough data (needs {verdict.needs_n:,} more {samples_word(result.metric)})"
     return verdict.outcome
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from paceline import __version__
-from paceline.report.charts import beyond_words, histogram_chart, ladder_chart, samples_word
+from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
 from paceline.report.model import QUANTILES, Report
 from paceline.report.page import render_page
 from paceline.report.sentences import (
@@ -21,7 +21,19 @@ from paceline.report.sentences import (
 )
 from paceline.report.timeline import points_words, timeline_chart
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, interval, label, load_words, share, unit, workload_words
+from paceline.report.words import (
+    bound,
+    figure,
+    interval,
+    label,
+    load_words,
+    median,
+    median_interval,
+    samples_word,
+    share,
+    unit,
+    workload_words,
+)
 from paceline.stats.frame import Frame
 from paceline.stats.metrics import METRICS
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
@@ -33,6 +45,10 @@ _TITLES = {
 }
 _DISTRIBUTIONS = ("ttft", "e2e", "itl_ms")
 _MOST_ERRORS = 8
+_COLUMNS = [
+    (quantile, median if quantile == "p50" else bound, median_interval if quantile == "p50" else interval)
+    for quantile in QUANTILES
+]
 
 
 def render_html(report: Report) -> str:
@@ -115,11 +131,11 @@ def _cards(report: Report) -> list[dict[str, str]]:
     cards = []
     for name in distribution_names(report):
         summary = report.metrics[name].summary
-        spread = interval(name, summary.p50)
+        spread = median_interval(name, summary.p50)
         cards.append(
             _card(
                 f"{short_label(name)}, median",
-                bound(name, summary.p50),
+                median(name, summary.p50),
                 unit(name),
                 f"p99 {bound(name, summary.p99)} {unit(name)}",
                 f"{spread} {unit(name)}" if spread else "",
@@ -143,7 +159,7 @@ def _card(name: str, value: str, own_unit: str, more: str, spread: str = "") -> 
 def _distribution(report: Report, name: str) -> dict[str, Any]:
     metric = report.metrics[name]
     values, summary = report.evidence.samples[name].values, metric.summary
-    p50, p99 = bound(name, summary.p50), bound(name, summary.p99)
+    p50, p99 = median(name, summary.p50), bound(name, summary.p99)
     about = f"{label(name)}: median {p50}, p99 {p99}, largest {figure(name, summary.max)} {unit(name)}"
     approximate = ", approximate as tokens per event are not known" if metric.approximate else ""
     return {
@@ -177,10 +193,10 @@ def _metric(report: Report, name: str) -> dict[str, Any]:
         "mean": figure(name, metric.summary.mean),
         "quantiles": [
             {
-                "value": bound(name, metric.quantile(quantile)),
-                "interval": interval(name, metric.quantile(quantile)),
+                "value": short(name, metric.quantile(quantile)),
+                "interval": spread(name, metric.quantile(quantile)),
             }
-            for quantile in QUANTILES
+            for quantile, short, spread in _COLUMNS
         ],
         "max": figure(name, metric.summary.max),
     }

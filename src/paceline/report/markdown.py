@@ -12,7 +12,16 @@ from paceline.report.sentences import (
     token_words,
 )
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, interval, label, load_words, unit, workload_words
+from paceline.report.words import (
+    bound,
+    figure,
+    label,
+    load_words,
+    median,
+    median_interval,
+    unit,
+    workload_words,
+)
 
 
 def render_markdown(report: Report) -> str:
@@ -62,8 +71,8 @@ def _metric_table(report: Report) -> list[str]:
             [
                 f"{label(name)}{own}{mark}",
                 f"{metric.summary.n:,}",
-                bound(name, metric.summary.p50),
-                interval(name, metric.summary.p50),
+                median(name, metric.summary.p50),
+                median_interval(name, metric.summary.p50),
                 *(bound(name, metric.quantile(quantile)) for quantile in QUANTILES[1:]),
                 figure(name, metric.summary.max),
             ]

@@ -3,11 +3,15 @@
 from paceline.report.evidence import READING_TOK_S
 from paceline.report.model import QUANTILES, MetricReport, Report, tokens_approximate
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, interval, label, share, unit
+from paceline.report.words import bound, figure, label, median, median_interval, share, unit
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage, format_rate
 
 DUE_NOTE = "TTFT and E2E count from when a request was due, whether it was sent late or not."
-_MARKS = {">=": ">= only a lower bound", "~": "~ not bounded on either side"}
+_MARKS = {
+    "?": "? an end that is not bounded",
+    ">": ">= only a lower bound",
+    "~": "~ not bounded on either side",
+}
 
 
 def outcome_words(report: Report) -> str:
@@ -27,10 +31,15 @@ def due_notes(report: Report) -> list[str]:
 
 
 def shortage_notes(report: Report, names: list[str]) -> list[str]:
-    """What `>=` and `~` mean, as far as they are used, and how many samples it takes to do without them."""
-    shown = [(name, quantile) for name in names for quantile in QUANTILES]
-    marks = {bound(name, report.metrics[name].quantile(quantile))[:1] for name, quantile in shown}
-    meanings = [words for mark, words in _MARKS.items() if mark[0] in marks]
+    """What `?`, `>=` and `~` mean, where used, and how many samples it takes to do without them."""
+    metrics = {name: report.metrics[name] for name in names}
+    tails = [bound(name, metric.quantile(tail)) for name, metric in metrics.items() for tail in QUANTILES[1:]]
+    medians = [
+        f"{median(name, metric.summary.p50)} {median_interval(name, metric.summary.p50)}"
+        for name, metric in metrics.items()
+    ]
+    said = " ".join([*tails, *medians])
+    meanings = [words for mark, words in _MARKS.items() if mark in said]
     parts = []
     for quantile in QUANTILES:
         open_ones = [report.metrics[name].quantile(quantile) for name in names]
@@ -61,11 +70,12 @@ def speed_words(report: Report) -> str:
 def rate_words(name: str, metric: MetricReport) -> str:
     """A metric of which more is better: the median, its interval, and the mean."""
     p50 = metric.summary.p50
-    spread = f" ({interval(name, p50)})" if interval(name, p50) else ""
+    ends = median_interval(name, p50)
+    spread = f" ({ends})" if ends else ""
     mean = figure(name, metric.summary.mean)
     if name == "fluidity":
         return f"{mean}% of tokens in time for a reader at {READING_TOK_S:g} tok/s"
-    return f"{bound(name, p50)}{spread} {unit(name)} at the median request, mean {mean}"
+    return f"{median(name, p50)}{spread} {unit(name)} at the median request, mean {mean}"
 
 
 def goodput_words(report: Report) -> str:

@@ -21,9 +21,10 @@ from paceline.report.trust import Trust
 from paceline.report.words import (
     bound,
     figure,
-    interval,
     label,
     load_words,
+    median,
+    median_interval,
     printable,
     sentence_list,
     workload_words,
@@ -121,8 +122,8 @@ def latency_table(report: Report) -> Table:
         p50 = metric.summary.p50
         table.add_row(
             Text(short_label(name)),
-            bound(name, p50),
-            interval(name, p50),
+            median(name, p50),
+            median_interval(name, p50),
             *(bound(name, metric.quantile(quantile)) for quantile in QUANTILES[1:]),
             figure(name, metric.summary.max),
         )

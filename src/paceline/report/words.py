@@ -66,6 +66,19 @@ def bound(name: str, estimate: Estimate) -> str:
     return f"~{figure(name, estimate.value)}"
 
 
+def median(name: str, estimate: Estimate) -> str:
+    """A median in short: also where its interval is open, unless it lies among what timed out."""
+    return figure(name, estimate.value) if estimate.n and estimate.known else bound(name, estimate)
+
+
+def median_interval(name: str, estimate: Estimate) -> str:
+    """`11.9 to 12.8`, with `?` for an end that the sample does not bound; nothing without a known median."""
+    if not (estimate.n and estimate.known):
+        return ""
+    lo, hi = ("?" if end is None else figure(name, end) for end in (estimate.lo, estimate.hi))
+    return f"{lo} to {hi}"
+
+
 def interval(name: str, estimate: Estimate) -> str:
     """`11.9 to 12.8`, or nothing where there is none."""
     if estimate.lo is None or estimate.hi is None:
@@ -73,10 +86,17 @@ def interval(name: str, estimate: Estimate) -> str:
     return f"{figure(name, estimate.lo)} to {figure(name, estimate.hi)}"
 
 
+def samples_word(name: str) -> str:
+    """What the samples of a metric are."""
+    if name == "itl_ms":
+        return "tokens"
+    return "gaps" if METRICS[name].pooled else "requests"
+
+
 def load_words(load: dict[str, Any]) -> str:
     """The load of a run in one line: how requests arrive, for how long, within which limits."""
     arrival = load.get("arrival") or {}
-    parts = [_arrival_words(arrival)]
+    parts = [arrival_words(arrival)]
     if load.get("concurrency_cap"):
         parts.append(f"at most {load['concurrency_cap']} in flight")
     length = _length_words(load)
@@ -88,7 +108,8 @@ def load_words(load: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _arrival_words(arrival: dict[str, Any]) -> str:
+def arrival_words(arrival: dict[str, Any]) -> str:
+    """How requests arrive."""
     kind = arrival.get("kind")
     rate = f"{arrival.get('rate_requests_s', 0):g} requests/s"
     if kind == "closed":

@@ -26,6 +26,7 @@ class Estimate:
     `n`: observations, censored ones included.
     `needs_n`: when not `enough`, how many observations would bound it at the dependence and the share of
     censored ones seen here; None when enough, or when no number would do.
+    `known`: the value does not lie among censored observations.
     """
 
     value: float
@@ -34,6 +35,7 @@ class Estimate:
     enough: bool
     n: int
     needs_n: int | None
+    known: bool = True
 
     def to_dict(self) -> dict[str, float | int | bool | None]:
         """As in `paceline.report/1`; nan becomes None."""
@@ -157,7 +159,7 @@ def _estimate(sample: _Sample, q: float, confidence: float, dependence: Dependen
     hi = sample.at_most(upper) if upper and known else None
     enough = known and lo is not None and hi is not None
     needs = None if enough else _needs(sample, q, confidence, inflation)
-    return Estimate(value, lo, hi, enough, sample.n, needs)
+    return Estimate(value, lo, hi, enough, sample.n, needs, known)
 
 
 def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int | None, int | None]:

@@ -78,7 +78,7 @@ def sim(  # noqa: PLR0917
         int | None, typer.Option(help="Requests worked on at once.", rich_help_panel=ENGINE)
     ] = None,
     prefill_tok_s: Annotated[
-        float | None, typer.Option(help="Prompt tokens a second.", rich_help_panel=ENGINE)
+        float | None, typer.Option(metavar="N", help="Prompt tokens a second.", rich_help_panel=ENGINE)
     ] = None,
     prefill_base: Annotated[
         str | None, typer.Option(help="What a prefill takes besides its tokens.", rich_help_panel=ENGINE)
@@ -101,7 +101,7 @@ def sim(  # noqa: PLR0917
         int | None, typer.Option(help="Blocks of 16 tokens that it keeps.", rich_help_panel=ENGINE)
     ] = None,
     cached_prefill_share: Annotated[
-        float | None, typer.Option(help="Cost of a cached token, 0 to 1.", rich_help_panel=ENGINE)
+        float | None, typer.Option(metavar="0..1", help="Cost of a cached token.", rich_help_panel=ENGINE)
     ] = None,
     spec_burst: Annotated[
         str | None, typer.Option(help="Speculation, TOKENS:ACCEPTANCE: 4:0.6.", rich_help_panel=ENGINE)
