@@ -8,6 +8,7 @@ import pytest
 
 from paceline.cli import main as module
 from paceline.errors import ConfigError, RunError
+from paceline.measure.interrupts import Interrupts
 
 # Typer itself takes in pydantic where it has options to check.
 HEAVY = (
@@ -62,9 +63,38 @@ def test_an_unexpected_error_leaves_its_traceback_in_a_file(
 def test_ctrl_c_before_load_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "app", failing(KeyboardInterrupt()))
-    assert module.run([]) == 1
-    assert capsys.readouterr().err == "error: interrupted\n"
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Interrupts, "began", False)
+    monkeypatch.setattr("paceline.cli.defaults.settings", interrupted)
+    assert module.run(["measure", "http://127.0.0.1:1/v1"]) == 130
+    assert capsys.readouterr().err == "interrupted before the first request; nothing was stored\n"
+    monkeypatch.setattr(Interrupts, "began", True)
+    assert module.run(["measure", "http://127.0.0.1:1/v1"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_no_command_is_help_and_no_empty_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert module.run([]) == 2
+    said = capsys.readouterr()
+    assert "Usage: paceline" in said.out
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["measure", "http://127.0.0.1:1", "--rate"], "paceline measure"),
+        (["runs", "show", "--nope"], "paceline runs show"),
+        (["--nope"], "paceline"),
+    ],
+)
+def test_the_hint_names_the_command(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert module.run(arguments) == 2
+    assert capsys.readouterr().err.splitlines()[1] == f"hint: {command} --help lists what there is"
 
 
 def failing(error: BaseException) -> object:

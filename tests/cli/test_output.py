@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.cli.output import STDOUT, check_outputs, write_output
+from paceline.cli.output import STDOUT, check_outputs, clipped, wrapped, write_output
 from paceline.errors import ConfigError, RunError
 
 
@@ -65,3 +65,8 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
     locked.chmod(0o400)
     with pytest.raises(ConfigError, match="permission denied"):
         check_outputs({"--json": locked})
+
+
+def test_long_text_is_broken_between_words_or_cut() -> None:
+    assert wrapped("one two-three four\nfive", 10) == "one\ntwo-three\nfour\nfive"
+    assert (clipped("12345678", 8), clipped("123456789", 8)) == ("12345678", "12345...")

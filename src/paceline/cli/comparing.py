@@ -61,9 +61,20 @@ def comparison_of(pair: Pair, smallest_difference: float) -> "ComparisonReport":
     from paceline.cli.render import report_of
     from paceline.report.comparison import compare_reports
 
-    if pair.interrupted:
+    comparison = compare_reports(
+        report_of(pair.a), report_of(pair.b), smallest_difference=smallest_difference
+    )
+    if pair.interrupted and comparison.results:
         talk("interrupted: this compares what there is, and cannot be resumed")
-    return compare_reports(report_of(pair.a), report_of(pair.b), smallest_difference=smallest_difference)
+    return comparison
+
+
+def nothing_to_compare(pair: Pair, comparison: "ComparisonReport") -> bool:
+    """Whether measuring was broken off before there was anything to compare; says so."""
+    if not pair.interrupted or comparison.results:
+        return False
+    talk("interrupted before a pair of blocks was complete: nothing to compare")
+    return True
 
 
 def conclude_comparison(
@@ -71,6 +82,8 @@ def conclude_comparison(
 ) -> int:
     """Compare, print, write, and return the exit code; `threshold`: how much slower B may be."""
     comparison = comparison_of(pair, smallest_difference)
+    if nothing_to_compare(pair, comparison):
+        return 1
     print_comparison(comparison, data_on_stdout=STDOUT in paths.values())
     write_comparison(comparison, paths)
     slower = slower_than(comparison, threshold)

@@ -17,6 +17,10 @@ from paceline.errors import PacelineError
 # Arrow's own allocators keep several times what a report needs; this is read when Arrow is first imported.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
+INTERRUPTED = 130
+# Commands that put load on an endpoint.
+_LOADING = ("paceline measure", "paceline compare", "paceline demo", "paceline runs resume")
+
 app = typer.Typer(
     name="paceline",
     help="Measure the speed of any AI inference endpoint truthfully, and prove the instrument's own error.",
@@ -54,46 +58,71 @@ app.command("demo")(demo.demo)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 1 the run failed or is invalid, 2 wrong usage."""
+    """Run the command line and exit: 0 done, 1 failed or invalid, 2 wrong usage, 130 interrupted."""
     sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; what goes wrong is said on stderr, in words."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         result: Any = app(args=arguments, prog_name="paceline", standalone_mode=False)
+        if result == INTERRUPTED:
+            return _interrupted(given)
         _flush()
         return result if isinstance(result, int) else 0
     except PacelineError as error:
         _say(error.message, error.hint)
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted", None)
-        return 1
+        return _interrupted(given)
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say, and Python must not try at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        return _unexpected(error)
+        return _unexpected(error, given)
 
 
 def _flush() -> None:
     sys.stdout.flush()
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: Exception, arguments: list[str]) -> int:
     # The command line's own errors (unknown option, bad value) differ in their classes between Typer's
     # versions; they have this method in common.
     if hasattr(error, "format_message"):
-        context = getattr(error, "ctx", None)
-        command = getattr(context, "command_path", "paceline")
-        _say(error.format_message(), f"{command} --help lists what there is")
+        # Without a command the help was printed, and there is nothing to add.
+        message = error.format_message()
+        if message:
+            _say(message, f"{_command_of(arguments)} --help lists what there is")
         return 2
     where = _keep_traceback(error)
     hint = f"the traceback is in {where}; please report it" if where else None
     _say(f"unexpected: {type(error).__name__}: {error}", hint)
     return 1
+
+
+def _command_of(arguments: list[str]) -> str:
+    """The command that the arguments name, as in `paceline runs show`."""
+    words, command = ["paceline"], typer.main.get_command(app)
+    for argument in arguments:
+        below = getattr(command, "commands", {})
+        if argument in below:
+            command = below[argument]
+            words.append(argument)
+    return " ".join(words)
+
+
+def _interrupted(arguments: list[str]) -> int:
+    """Ctrl-C outside of a load, which has its own way with it."""
+    from paceline.measure.interrupts import Interrupts
+
+    text = "interrupted"
+    if _command_of(arguments) in _LOADING and not Interrupts.began:
+        text = "interrupted before the first request; nothing was stored"
+    print(text, file=sys.stderr)  # noqa: T201
+    return INTERRUPTED
 
 
 def _keep_traceback(error: Exception) -> Path | None:

@@ -1,19 +1,40 @@
 """Where results go: paths that are checked before load begins, and files that are whole or not there."""
 
 import os
+import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 from paceline.errors import ConfigError, RunError
 
 STDOUT = Path("-")
+COLUMNS = 80
 
 
 def talk(text: str = "") -> None:
     """Say something to the person: on stderr, so that stdout stays data."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def wrapped(text: str, width: int = COLUMNS) -> str:
+    """Text in lines of at most `width` characters, broken between words only."""
+    lines = text.splitlines()
+    return "\n".join(
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines
+    )
+
+
+def clipped(text: str, width: int) -> str:
+    """Text of at most `width` characters, with an ellipsis where it was cut."""
+    return text if len(text) <= width else f"{text[: max(width - 3, 0)].rstrip()}..."
+
+
+def terminal_columns() -> int | None:
+    """How wide the terminal is that stdout goes to; None where that is a file or a pipe."""
+    return shutil.get_terminal_size((0, 0)).columns or None
 
 
 def check_outputs(paths: Mapping[str, Path | None]) -> None:

@@ -24,10 +24,10 @@ def say_head(prepared: "Prepared") -> None:
 
 
 def request_words(workload: "WorkloadSpec") -> str:
-    """How long each request is, in words."""
-    answers = workload.output_tokens if workload.output_tokens is not None else workload.max_tokens
-    limit = "" if answers is None else f", answers of up to {answers}"
-    return f"prompts of {workload.prompt_tokens} tokens{limit}"
+    """What each request is, in the words of the report."""
+    from paceline.report.words import workload_words
+
+    return workload_words(workload.to_dict())
 
 
 def conclude(result: "RunResult", flags: "ReportFlags") -> int:

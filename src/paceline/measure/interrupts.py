@@ -3,14 +3,18 @@
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 
 class Interrupts:
     """Counts SIGINT and SIGTERM while its block runs, and puts the former handlers back after it.
 
+    `began`: whether any block has begun in this process, which is when the first run is stored.
+
     Outside the main thread, where no handler can be set, it only counts calls of `note`.
     """
+
+    began: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.count = 0
@@ -23,6 +27,7 @@ class Interrupts:
         self.name = self.name or name
 
     def __enter__(self) -> Self:
+        type(self).began = True
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._former[number] = signal.signal(number, self._handle)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from paceline.cli.defaults import settings
-from paceline.cli.output import check_outputs, talk, write_output
+from paceline.cli.output import check_outputs, talk, wrapped, write_output
 from paceline.units import format_duration_ns, format_number
 
 
@@ -30,18 +30,18 @@ def calibrate(
 
     settings()
     check_outputs({"--json": json_path})
-    talk("the load generator against the reference engine, errors as p50 / p99 of their size")
+    talk(wrapped("the load generator against the reference engine, errors as p50 / p99 of their size"))
     talk(HEADER)
     document = run_calibration(quick=quick, on_cell=lambda cell: talk(cell_line(cell)))
     path = save_calibration(document)
     if json_path is not None:
         write_output(json_path, json.dumps(document, indent=2) + "\n")
-    text = "\n".join(summary_lines(document))
+    text = wrapped("\n".join(summary_lines(document)))
     if json_path == Path("-"):
         talk(text)
     else:
         typer.echo(text)
-    talk(f"kept in {path}; later reports carry it")
+    talk(wrapped(f"kept in {path}; later reports carry it"))
     return 0
 
 

@@ -27,6 +27,7 @@ def demo(
         comparison_of,
         failed,
         measure_both,
+        nothing_to_compare,
         print_comparison,
         write_comparison,
     )
@@ -52,6 +53,8 @@ def demo(
         sides = [prepare(_job(engine.url, name)) for engine, name in ((standard, "standard"), (fast, "fast"))]
         pair = measure_both(sides[0], sides[1])
     comparison = comparison_of(pair, smallest_difference=0.05)
+    if nothing_to_compare(pair, comparison):
+        return 1
     for title, report in (("A, the standard tier", comparison.a), ("B, the fast tier", comparison.b)):
         typer.echo(f"\n== {title}\n")
         print_report(report)

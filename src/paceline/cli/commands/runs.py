@@ -15,6 +15,9 @@ from paceline.errors import ConfigError
 if TYPE_CHECKING:
     from paceline.store.runs import RunEntry
 
+# Room for name, model and endpoint, however narrow the terminal is.
+_NARROWEST = 16
+
 app = typer.Typer(help="List, show, export, delete and resume stored runs.", no_args_is_help=True)
 
 
@@ -44,7 +47,9 @@ def list_(
 
         talk(f"there are no runs in {runs_folder()}")
     else:
-        for line in _table(entries):
+        from paceline.cli.output import terminal_columns
+
+        for line in _table(entries, terminal_columns()):
             typer.echo(line)
     return 0
 
@@ -159,8 +164,10 @@ def _plain(entry: "RunEntry") -> dict[str, str | None]:
     }
 
 
-def _table(entries: "list[RunEntry]") -> list[str]:
-    """Columns as wide as they need to be, within 80 columns where endpoint and model allow it."""
+def _table(entries: "list[RunEntry]", width: int | None = None) -> list[str]:
+    """Columns as wide as they need to be; within `width` names, models and endpoints are cut."""
+    from paceline.cli.output import clipped
+
     rows = [
         (
             entry.id,
@@ -172,11 +179,17 @@ def _table(entries: "list[RunEntry]") -> list[str]:
         for entry in entries
     ]
     rows.insert(0, ("ID", "STARTED", "STATE", "NAME", "MODEL"))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    named = any(entry.name for entry in entries)
+    columns = [0, 1, 2, 3, 4] if named else [0, 1, 2, 4]
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    if width is not None:
+        room = max(width - sum(widths[:3]) - 2 * (len(columns) - 1), _NARROWEST)
+        if named:
+            widths[3] = max(min(widths[3], room - widths[4]), min(widths[3], room // 2))
+            room -= widths[3]
+        widths[4] = min(widths[4], room)
     return [
-        "  ".join(
-            [*(row[column].ljust(widths[column]) for column in range(4) if widths[column]), row[4]]
-        ).rstrip()
+        "  ".join(clipped(row[column], widths[column]).ljust(widths[column]) for column in columns).rstrip()
         for row in rows
     ]
 
