@@ -56,6 +56,31 @@ impl Scratch {
     }
 }
 
+/// Keeps the kernel stamping what arrives, for as long as it lives.
+///
+/// Linux turns its stamps on when the first socket asks for them, a little later, from a work queue; what has arrived
+/// by then has none. So ask before the first connection, and not by it.
+#[derive(Debug)]
+pub struct Stamping {
+    _socket: Socket,
+}
+
+impl Stamping {
+    /// Asks for stamps by a socket of its own.
+    ///
+    /// # Errors
+    /// When no socket can be had, or the kernel has no stamps.
+    pub fn begin() -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM.cloexec(), None)?;
+        setsockopt(&socket, sockopt::Timestamping, &receive_stamps())?;
+        Ok(Self { _socket: socket })
+    }
+}
+
+fn receive_stamps() -> TimestampingFlag {
+    TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
+}
+
 /// A connected, or connecting, stream.
 #[derive(Debug)]
 pub struct Stream {
@@ -94,10 +119,8 @@ impl Stream {
     }
 
     fn wrap(socket: TcpStream, kernel_stamps: bool) -> Self {
-        let flags =
-            TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
         // Where the kernel refuses, reads are stamped in user space and say so.
-        let stamped = kernel_stamps && setsockopt(&socket, sockopt::Timestamping, &flags).is_ok();
+        let stamped = kernel_stamps && setsockopt(&socket, sockopt::Timestamping, &receive_stamps()).is_ok();
         Self { socket, tls: None, stamped, reads: 0, pending: Vec::new(), sent_of_pending: 0 }
     }
 

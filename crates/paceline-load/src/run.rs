@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 use paceline_io::clock::{now_ns, unix_ns};
 use paceline_io::poller::{Poller, Waker};
+use paceline_io::stream::Stamping;
 use paceline_io::tls::client_config;
 use paceline_wire::{BatchBuilder, RequestRecord};
 
@@ -95,6 +96,8 @@ pub struct LoadRun {
     origin: Option<(i64, i64)>,
     ended_ns: Option<i64>,
     failure: Option<String>,
+    /// None: stamps are not wanted, or the kernel has none.
+    _stamping: Option<Stamping>,
 }
 
 impl LoadRun {
@@ -112,6 +115,7 @@ impl LoadRun {
         } else {
             None
         };
+        let stamping = spec.kernel_stamps.then(Stamping::begin).and_then(Result::ok);
         let shared = Shared {
             secrets: Secrets::of(&spec.target.headers),
             bodies: Bodies::new(spec.first_index),
@@ -131,6 +135,7 @@ impl LoadRun {
             origin: None,
             ended_ns: None,
             failure: None,
+            _stamping: stamping,
         })
     }
 

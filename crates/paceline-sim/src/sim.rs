@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use paceline_io::poller::Waker;
+use paceline_io::stream::Stamping;
 use paceline_io::tls::server_config;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
@@ -32,6 +33,8 @@ pub struct Sim {
     commands: Sender<Command>,
     waker: Waker,
     life: Mutex<Life>,
+    /// None: the kernel has no stamps, and receipts are stamped at the read.
+    _stamping: Option<Stamping>,
 }
 
 impl Sim {
@@ -43,6 +46,7 @@ impl Sim {
     /// When the address, the truth log or the certificate is of no use.
     pub fn start(config: SimConfig) -> Result<Self, SimError> {
         raise_open_files();
+        let stamping = Stamping::begin().ok();
         let tls = tls(&config)?;
         let listener = listen(&config.listen)?;
         let address = listener
@@ -66,7 +70,7 @@ impl Sim {
             .map_err(SimError::Thread)?;
         let gone = || std::io::Error::other("the thread ended at once");
         let waker = outcome.recv().unwrap_or_else(|_| Err(gone())).map_err(SimError::Thread)?;
-        Ok(Self { address, commands, waker, life: Mutex::new(Life::Running(thread)) })
+        Ok(Self { address, commands, waker, life: Mutex::new(Life::Running(thread)), _stamping: stamping })
     }
 
     /// Where it listens.
