@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use paceline_io::clock::{StampClock, now_ns};
 use paceline_io::poller::Poller;
-use paceline_io::stream::{Arrival, ReadEnd, Scratch, Stream};
+use paceline_io::stream::{Arrival, ReadEnd, Scratch, Stamping, Stream};
 
 fn pair(kernel_stamps: bool) -> (Stream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -34,6 +34,15 @@ fn read(stream: &mut Stream) -> (Vec<u8>, Vec<Arrival>, ReadEnd) {
 
 #[test]
 fn a_late_reader_still_gets_the_arrival() {
+    // The kernel turns its stamps on some time after the first socket has asked for them.
+    let _stamping = Stamping::begin().unwrap();
+    let stamped = (0..500).any(|_| {
+        let (mut stream, mut peer) = pair(true);
+        peer.write_all(b"first").unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        read(&mut stream).1.first().is_some_and(|arrival| arrival.kernel)
+    });
+    assert!(stamped, "loopback on Linux has receive stamps");
     let (mut stream, mut peer) = pair(true);
     let before = now_ns();
     peer.write_all(b"token").unwrap();

@@ -97,6 +97,9 @@ fn bools(batches: &[RecordBatch], column: &str) -> Vec<bool> {
 
 #[test]
 fn a_closed_loop_sends_each_body_once_and_keeps_its_connections() {
+    // The kernel turns its stamps on some time after the first socket has asked for them.
+    let _stamping = paceline_io::stream::Stamping::begin().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
     let server = Server::start(|_, request, socket| {
         assert!(request.head.contains("x-test: yes"), "{}", request.head);
         stream(socket, &["a", "b", "c"])
