@@ -4,15 +4,12 @@ from typing import final
 
 import pyarrow as pa
 
-__all__ = ["LoadRun", "Sim", "__version__", "build_profile", "monotonic_ns"]
+__all__ = ["LoadRun", "Sim", "__version__", "build_profile"]
 
 __version__: str
 
 def build_profile() -> str:
     """`release`, or `debug`, on which nothing may be measured."""
-
-def monotonic_ns() -> int:
-    """CLOCK_MONOTONIC, in ns: the clock of every stamp."""
 
 @final
 class LoadRun:

@@ -12,17 +12,10 @@ fn build_profile() -> &'static str {
     if cfg!(debug_assertions) { "debug" } else { "release" }
 }
 
-/// CLOCK_MONOTONIC in ns.
-#[pyfunction]
-fn monotonic_ns() -> i64 {
-    paceline_io::clock::now_ns()
-}
-
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(build_profile, module)?)?;
-    module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
     module.add_class::<load::LoadRun>()?;
     module.add_class::<sim::Sim>()
 }
