@@ -127,6 +127,8 @@ impl Exchange {
         RequestRecord {
             segment,
             request_index: self.body.index,
+            session: None,
+            step: None,
             warmup: self.warmup,
             intended_ns: self.intended_ns,
             sent_ns: self.sent_ns,
@@ -134,6 +136,9 @@ impl Exchange {
             connect_ns: self.connect_ns,
             tls_ns: self.tls_ns,
             connection_reused: self.connection_reused,
+            hangup_ns: None,
+            stopped_ns: None,
+            tail_bytes: None,
             observation,
         }
     }

@@ -74,6 +74,8 @@ fn columns(rows: &[RequestRecord], origin_ns: i64) -> Result<Vec<Column>, WireEr
             FULL,
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.request_index))),
         ),
+        ("session", NULL, Arc::new(rows.iter().map(|r| r.session).collect::<UInt64Array>())),
+        ("step", NULL, Arc::new(rows.iter().map(|r| r.step).collect::<UInt32Array>())),
         ("phase", FULL, of.strings("phase", |r| Some(if r.warmup { "warmup" } else { "measure" }))?),
         ("response_id", NULL, of.strings("response_id", |r| r.observation.response_id.as_deref())?),
         ("intended_ns", FULL, of.instants(|r| Some(r.intended_ns))),
@@ -94,6 +96,7 @@ fn columns(rows: &[RequestRecord], origin_ns: i64) -> Result<Vec<Column>, WireEr
         ("completion_tokens", NULL, of.numbers(|r| r.observation.completion_tokens)),
         ("reasoning_tokens", NULL, of.numbers(|r| r.observation.reasoning_tokens)),
         ("cached_tokens", NULL, of.numbers(|r| r.observation.cached_tokens)),
+        ("cache_write_tokens", NULL, of.numbers(|r| r.observation.cache_write_tokens)),
         ("server_model", NULL, of.strings("server_model", |r| r.observation.server_model.as_deref())?),
         ("server_timings", NULL, of.strings("server_timings", |r| r.observation.server_timings.as_deref())?),
         (
@@ -104,6 +107,9 @@ fn columns(rows: &[RequestRecord], origin_ns: i64) -> Result<Vec<Column>, WireEr
         ("events", FULL, Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.observation.events)))),
         ("streaming", FULL, of.flags(|r| r.observation.streaming)),
         ("kernel_stamped", FULL, of.flags(|r| r.observation.kernel_stamped)),
+        ("hangup_ns", NULL, of.instants(|r| r.hangup_ns)),
+        ("stopped_ns", NULL, of.instants(|r| r.stopped_ns)),
+        ("tail_bytes", NULL, Arc::new(rows.iter().map(|r| r.tail_bytes).collect::<UInt64Array>())),
         ("event_ns", FULL, of.event_ns()?),
         ("event_kind", FULL, of.lists::<UInt8Type>("event_kind", |o| &o.event_kind)?),
         ("event_tokens", FULL, of.lists::<Int32Type>("event_tokens", |o| &o.event_tokens)?),
@@ -204,6 +210,8 @@ mod tests {
         RequestRecord {
             segment: 3,
             request_index: 41,
+            session: Some(42),
+            step: Some(43),
             warmup: true,
             intended_ns: 1_010,
             sent_ns: Some(1_020),
@@ -211,6 +219,9 @@ mod tests {
             connect_ns: Some(7),
             tls_ns: Some(8),
             connection_reused: true,
+            hangup_ns: Some(1_070),
+            stopped_ns: Some(1_080),
+            tail_bytes: Some(17),
             observation: Observation {
                 response_id: Some("id".into()),
                 headers_ns: Some(1_040),
@@ -225,6 +236,7 @@ mod tests {
                 completion_tokens: Some(12),
                 reasoning_tokens: Some(13),
                 cached_tokens: Some(14),
+                cache_write_tokens: Some(18),
                 server_model: Some("m".into()),
                 server_timings: Some("{}".into()),
                 bytes_received: 15,
@@ -245,6 +257,8 @@ mod tests {
         RequestRecord {
             segment: 0,
             request_index: 0,
+            session: None,
+            step: None,
             warmup: false,
             intended_ns: 1_000,
             sent_ns: None,
@@ -252,6 +266,9 @@ mod tests {
             connect_ns: None,
             tls_ns: None,
             connection_reused: false,
+            hangup_ns: None,
+            stopped_ns: None,
+            tail_bytes: None,
             observation: Observation::new(false),
         }
     }
@@ -272,6 +289,8 @@ mod tests {
         let expected = [
             ("segment", UInt32, false),
             ("request_index", UInt64, false),
+            ("session", UInt64, true),
+            ("step", UInt32, true),
             ("phase", Utf8, false),
             ("response_id", Utf8, true),
             ("intended_ns", Int64, false),
@@ -292,12 +311,16 @@ mod tests {
             ("completion_tokens", Int64, true),
             ("reasoning_tokens", Int64, true),
             ("cached_tokens", Int64, true),
+            ("cache_write_tokens", Int64, true),
             ("server_model", Utf8, true),
             ("server_timings", Utf8, true),
             ("bytes_received", UInt64, false),
             ("events", UInt32, false),
             ("streaming", Boolean, false),
             ("kernel_stamped", Boolean, false),
+            ("hangup_ns", Int64, true),
+            ("stopped_ns", Int64, true),
+            ("tail_bytes", UInt64, true),
             ("event_ns", list(Int64), false),
             ("event_kind", list(UInt8), false),
             ("event_tokens", list(Int32), false),
@@ -329,6 +352,9 @@ mod tests {
             ("completion_tokens", 12),
             ("reasoning_tokens", 13),
             ("cached_tokens", 14),
+            ("cache_write_tokens", 18),
+            ("hangup_ns", 70),
+            ("stopped_ns", 80),
         ] {
             assert_eq!(column(name).as_primitive::<Int64Type>().value(0), value, "{name}");
         }
@@ -348,6 +374,9 @@ mod tests {
         }
         assert_eq!(column("segment").as_primitive::<UInt32Type>().value(0), 3);
         assert_eq!(column("request_index").as_primitive::<UInt64Type>().value(0), 41);
+        assert_eq!(column("session").as_primitive::<UInt64Type>().value(0), 42);
+        assert_eq!(column("step").as_primitive::<UInt32Type>().value(0), 43);
+        assert_eq!(column("tail_bytes").as_primitive::<UInt64Type>().value(0), 17);
         assert_eq!(column("status").as_primitive::<UInt16Type>().value(0), 200);
         assert_eq!(column("bytes_received").as_primitive::<UInt64Type>().value(0), 15);
         assert_eq!(column("events").as_primitive::<UInt32Type>().value(0), 16);

@@ -54,6 +54,8 @@ pub enum BodyEnd {
     Timeout,
     /// We ended it.
     Cancelled,
+    /// We hung up, as the workload asks.
+    HungUp,
     /// There was no connection; why.
     ConnectError(String),
     /// The request could not be written; why.

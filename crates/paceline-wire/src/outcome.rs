@@ -23,11 +23,13 @@ pub enum Outcome {
     Malformed,
     /// We ended the request.
     Cancelled,
+    /// We hung up where the workload says that the caller does; until then all was well, and a token had come.
+    HungUp,
 }
 
 impl Outcome {
     /// Every outcome.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Ok,
         Self::HttpError,
         Self::RateLimited,
@@ -38,6 +40,7 @@ impl Outcome {
         Self::Empty,
         Self::Malformed,
         Self::Cancelled,
+        Self::HungUp,
     ];
 
     /// The name in rows and reports.
@@ -54,6 +57,7 @@ impl Outcome {
             Self::Empty => "empty",
             Self::Malformed => "malformed",
             Self::Cancelled => "cancelled",
+            Self::HungUp => "hung_up",
         }
     }
 }
@@ -77,7 +81,8 @@ mod tests {
                 "truncated",
                 "empty",
                 "malformed",
-                "cancelled"
+                "cancelled",
+                "hung_up"
             ]
         );
     }

@@ -8,6 +8,8 @@ pub const KIND_CONTENT: u8 = 1;
 pub const KIND_REASONING: u8 = 2;
 /// Bit of `event_kind`: arguments of a tool call.
 pub const KIND_TOOL_CALL: u8 = 4;
+/// Bit of `event_kind`: embeddings, which are no tokens.
+pub const KIND_EMBEDDING: u8 = 8;
 
 /// All of the row that comes from the response. Instants are absolute, in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct Observation {
     pub reasoning_tokens: Option<i64>,
     /// The server's usage: tokens of the prompt that came from a cache.
     pub cached_tokens: Option<i64>,
+    /// The server's usage: tokens of the prompt that were written to a cache.
+    pub cache_write_tokens: Option<i64>,
     /// `model` as the server names it.
     pub server_model: Option<String>,
     /// Raw JSON of the last `timings` object; one of more than 16 KiB is left out.
@@ -80,6 +84,7 @@ impl Observation {
             completion_tokens: None,
             reasoning_tokens: None,
             cached_tokens: None,
+            cache_write_tokens: None,
             server_model: None,
             server_timings: None,
             bytes_received: 0,
@@ -103,6 +108,10 @@ pub struct RequestRecord {
     pub segment: u32,
     /// Place in the workload, 0-based; unique in a run.
     pub request_index: u64,
+    /// The job that it is a call of; none: a job by itself.
+    pub session: Option<u64>,
+    /// Which call of the job, 0-based.
+    pub step: Option<u32>,
     /// It belongs to the warm-up, not to the measurement.
     pub warmup: bool,
     /// When the schedule meant to send.
@@ -117,6 +126,13 @@ pub struct RequestRecord {
     pub tls_ns: Option<i64>,
     /// The connection had carried a request before.
     pub connection_reused: bool,
+    /// When we hung up, where the workload asked for it.
+    pub hangup_ns: Option<i64>,
+    /// After a hang-up: the arrival of the server's last byte or of its close, whichever was last. None: it was still
+    /// sending, or open, when we gave up.
+    pub stopped_ns: Option<i64>,
+    /// Body bytes that came after the hang-up.
+    pub tail_bytes: Option<u64>,
     /// What the response was.
     pub observation: Observation,
 }

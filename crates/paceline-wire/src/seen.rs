@@ -253,6 +253,8 @@ impl Seen {
             BodyEnd::Cancelled => {
                 with(Outcome::Cancelled, &format!("cancelled {}", progress(row.status, tokens)))
             }
+            BodyEnd::HungUp if tokens > 0 => (Outcome::HungUp, None),
+            BodyEnd::HungUp => with(Outcome::Cancelled, "hung up before the first token"),
             BodyEnd::ConnectError(text) => with(Outcome::ConnectError, &text),
             BodyEnd::SendError(text) if row.status.is_none() => with(Outcome::ConnectError, &text),
             BodyEnd::SendError(text) | BodyEnd::Cut(text) => with(Outcome::Truncated, &text),
