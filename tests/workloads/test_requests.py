@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from paceline.errors import ConfigError
-from paceline.workloads.requests import PLAN_SCHEMA, Protocol, RequestSource
+from paceline.protocols import Dialect, Protocol
+from paceline.workloads.plan import PLAN_SCHEMA
+from paceline.workloads.requests import RequestSource
 from paceline.workloads.spec import WorkloadSpec
 from tests.support.tokenizers import save, trained
 
@@ -53,7 +55,9 @@ def test_a_whole_completions_request() -> None:
 
 def test_bodies_follow_what_the_server_can_do() -> None:
     spec = WorkloadSpec.parse({"prompt_tokens": 3, "tokenizer": "words"})
-    old = RequestSource(spec, "m", stream_options=False, max_tokens_field="max_completion_tokens")
+    old = RequestSource(
+        spec, "m", dialect=Dialect(stream_options=False, max_tokens_field="max_completion_tokens")
+    )
     (body,) = bodies(old.take(1)[0])
     assert "stream_options" not in body
     assert "max_tokens" not in body
@@ -134,8 +138,9 @@ def test_lengths_are_exact_with_a_tokenizer_and_marked_without(tmp_path: Path) -
 
 
 def test_a_system_prompt_needs_the_chat_protocol() -> None:
-    with pytest.raises(ConfigError) as caught:
-        source("openai-completions", system="x")
-    assert "openai-chat" in (caught.value.hint or "")
+    for protocol in ("openai-completions", "openai-embeddings"):
+        with pytest.raises(ConfigError) as caught:
+            source(protocol, system="x")
+        assert "openai-chat" in (caught.value.hint or "")
     with pytest.raises(ConfigError, match="unknown"):
         source("soap")  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from paceline.measure.feeder import FIRST_ROWS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
+from paceline.protocols import Dialect
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
 from paceline.workloads.requests import RequestSource
@@ -140,8 +141,7 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
             workload,
             facts.model,
             target.protocol,
-            stream_options=facts.stream_options,
-            max_tokens_field=facts.max_tokens_field,
+            Dialect(stream_options=facts.stream_options, max_tokens_field=facts.max_tokens_field),
         ),
         dialect=dialect,
         notes=facts.notes,
