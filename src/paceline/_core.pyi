@@ -4,12 +4,22 @@ from typing import final
 
 import pyarrow as pa
 
-__all__ = ["LoadRun", "Sim", "__version__", "build_profile"]
+__all__ = ["LoadRun", "Sim", "__version__", "build_profile", "observe"]
 
 __version__: str
 
 def build_profile() -> str:
     """`release`, or `debug`, on which nothing may be measured."""
+
+def observe(
+    protocol: str, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
+) -> str:
+    """What one response says, as JSON: read as the load generator reads it, to its end after the last chunk.
+
+    `chunks` are the pieces of the body as they came. The names and values are those of the row's columns that come
+    from the response (docs/design/0001-border-and-row.md); instead of instants, `event_ns` and `end_ns` hold the
+    0-based number of the chunk that completed the event or the body. Raises ValueError for an unknown protocol.
+    """
 
 @final
 class LoadRun:

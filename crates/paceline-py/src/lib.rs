@@ -2,6 +2,7 @@
 //! crosses per request. The documentation of each function stands in `src/paceline/_core.pyi`.
 
 mod load;
+mod observe;
 mod sim;
 
 use pyo3::prelude::*;
@@ -16,6 +17,7 @@ fn build_profile() -> &'static str {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(build_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(observe::observe, module)?)?;
     module.add_class::<load::LoadRun>()?;
     module.add_class::<sim::Sim>()
 }

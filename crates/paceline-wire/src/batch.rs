@@ -249,6 +249,7 @@ mod tests {
                 event_bytes: vec![5, 6],
                 event_coalesced: vec![false, true],
                 text: "hello words".into(),
+                ..Observation::new(true)
             },
         }
     }

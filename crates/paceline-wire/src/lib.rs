@@ -12,6 +12,7 @@ mod protocol;
 mod record;
 mod seen;
 mod sse;
+mod stretches;
 mod tokens;
 mod whole;
 

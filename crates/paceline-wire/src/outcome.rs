@@ -1,5 +1,7 @@
 //! How a request ended.
 
+use serde::{Serialize, Serializer};
+
 /// The name of a request's end. Only `Ok` enters latency percentiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
@@ -59,6 +61,12 @@ impl Outcome {
             Self::Cancelled => "cancelled",
             Self::HungUp => "hung_up",
         }
+    }
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -1,6 +1,11 @@
 //! The row: one request, one record.
 
+use std::borrow::Cow;
+
+use serde::Serialize;
+
 use crate::outcome::Outcome;
+use crate::stretches::Stretches;
 
 /// Bit of `event_kind`: the answer (content, completion text, a refusal).
 pub const KIND_CONTENT: u8 = 1;
@@ -11,8 +16,9 @@ pub const KIND_TOOL_CALL: u8 = 4;
 /// Bit of `event_kind`: embeddings, which are no tokens.
 pub const KIND_EMBEDDING: u8 = 8;
 
-/// All of the row that comes from the response. Instants are absolute, in ns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// All of the row that comes from the response. Instants are absolute, in ns. Serialized, it has the names and values
+/// of the row's columns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Observation {
     /// `id` of the response body, or the header `x-request-id`.
     pub response_id: Option<String>,
@@ -66,9 +72,19 @@ pub struct Observation {
     pub event_coalesced: Vec<bool>,
     /// The generated text in order of the events; empty where it is not kept.
     pub text: String,
+    /// Of what kind each stretch of `text` is.
+    #[serde(skip)]
+    pub(crate) stretches: Stretches,
 }
 
 impl Observation {
+    /// What a conversation carries on: the content; where there is none, whatever text came (tool call, reasoning).
+    /// Empty where no text is kept.
+    #[must_use]
+    pub fn answer(&self) -> Cow<'_, str> {
+        self.stretches.answer(&self.text)
+    }
+
     pub(crate) fn new(streaming: bool) -> Self {
         Self {
             response_id: None,
@@ -97,6 +113,7 @@ impl Observation {
             event_bytes: Vec::new(),
             event_coalesced: Vec::new(),
             text: String::new(),
+            stretches: Stretches::default(),
         }
     }
 }

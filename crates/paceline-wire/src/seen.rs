@@ -105,15 +105,15 @@ impl Seen {
     }
 
     fn document(&mut self, data: &[u8]) {
-        let mut row_text = std::mem::take(&mut self.row.text);
-        let kept_bytes = row_text.len();
-        let mut generated = Generated::new(self.limits.keep_text.then_some(&mut row_text));
-        let read = self.read(data, Form::Event, &mut generated);
+        let kept_bytes = self.row.text.len();
+        let keep = self.limits.keep_text.then_some((&mut self.row.text, &mut self.row.stretches));
+        let mut generated = Generated::new(keep);
+        let read = read(self.protocol, data, Form::Event, &mut generated);
         let (bytes, kinds) = (generated.bytes, generated.kinds);
-        self.row.text = row_text;
         match read {
             Err(why) => {
                 self.row.text.truncate(kept_bytes);
+                self.row.stretches.truncate(kept_bytes);
                 let text = format!("event {} is {why}: {}", self.row.events, excerpt(data));
                 self.fail(Outcome::Malformed, &text);
             }
@@ -129,23 +129,6 @@ impl Seen {
                 }
             }
         }
-    }
-
-    /// Reads a document; the error says what it is not.
-    pub(crate) fn read<'a>(
-        &self,
-        data: &'a [u8],
-        form: Form,
-        generated: &mut Generated<'_>,
-    ) -> Result<Document<'a>, String> {
-        let text = std::str::from_utf8(data).map_err(|_| "not UTF-8".to_owned())?;
-        if !text.starts_with('{') {
-            return Err("not a JSON object".to_owned());
-        }
-        self.protocol.read(text, form, generated).map_err(|error| {
-            let what = if error.is_data() { "not what the protocol says" } else { "not JSON" };
-            format!("{what} ({error})")
-        })
     }
 
     /// Notes what a document says besides its text.
@@ -267,6 +250,23 @@ impl Seen {
             ),
         }
     }
+}
+
+/// Reads a document; the error says what it is not.
+pub(crate) fn read<'a>(
+    protocol: Protocol,
+    data: &'a [u8],
+    form: Form,
+    generated: &mut Generated<'_>,
+) -> Result<Document<'a>, String> {
+    let text = std::str::from_utf8(data).map_err(|_| "not UTF-8".to_owned())?;
+    if !text.starts_with('{') {
+        return Err("not a JSON object".to_owned());
+    }
+    protocol.read(text, form, generated).map_err(|error| {
+        let what = if error.is_data() { "not what the protocol says" } else { "not JSON" };
+        format!("{what} ({error})")
+    })
 }
 
 fn progress(status: Option<u16>, tokens: usize) -> String {

@@ -4,7 +4,7 @@ use crate::error::excerpt;
 use crate::observe::BodyEnd;
 use crate::outcome::Outcome;
 use crate::protocol::{Form, Generated, server_message};
-use crate::seen::Seen;
+use crate::seen::{Seen, read};
 
 /// A body that is gathered before it is read.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ fn read_error(seen: &mut Seen, status: u16, body: &[u8]) {
 }
 
 fn read_instead_of_stream(seen: &mut Seen, body: &[u8]) {
-    let read = seen.read(body, Form::Whole, &mut Generated::new(None));
+    let read = read(seen.protocol, body, Form::Whole, &mut Generated::new(None));
     match read.map(|document| document.error) {
         Ok(Some(error)) => seen.fail(Outcome::ErrorInStream, &error),
         Ok(None) => {
@@ -61,12 +61,14 @@ fn read_instead_of_stream(seen: &mut Seen, body: &[u8]) {
 }
 
 fn read_answer(seen: &mut Seen, body: &[u8]) {
-    let mut row_text = std::mem::take(&mut seen.row.text);
-    let mut generated = Generated::new(seen.limits.keep_text.then_some(&mut row_text));
-    let read = seen.read(body, Form::Whole, &mut generated);
+    let row = &mut seen.row;
+    let keep = seen.limits.keep_text.then_some((&mut row.text, &mut row.stretches));
+    let mut generated = Generated::new(keep);
+    let read = read(seen.protocol, body, Form::Whole, &mut generated);
     let (bytes, kinds) = (generated.bytes, generated.kinds);
-    if read.is_ok() {
-        seen.row.text = row_text;
+    if read.is_err() {
+        row.text.clear();
+        row.stretches.truncate(0);
     }
     let document = match read {
         Ok(document) => document,

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 
 use openai::Envelope;
 
+use crate::stretches::Stretches;
+
 /// A protocol that an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -84,7 +86,7 @@ pub(crate) struct Document<'a> {
 #[derive(Debug)]
 pub(crate) struct Generated<'t> {
     /// Where the text is kept, if it is.
-    pub(crate) text: Option<&'t mut String>,
+    keep: Option<(&'t mut String, &'t mut Stretches)>,
     /// Bytes taken.
     pub(crate) bytes: usize,
     /// Their kinds, `KIND_*` bits.
@@ -92,8 +94,9 @@ pub(crate) struct Generated<'t> {
 }
 
 impl<'t> Generated<'t> {
-    pub(crate) fn new(text: Option<&'t mut String>) -> Self {
-        Self { text, bytes: 0, kinds: 0 }
+    /// `keep`: where to append the text.
+    pub(crate) fn new(keep: Option<(&'t mut String, &'t mut Stretches)>) -> Self {
+        Self { keep, bytes: 0, kinds: 0 }
     }
 
     #[inline]
@@ -103,8 +106,9 @@ impl<'t> Generated<'t> {
         }
         self.kinds |= kind;
         self.bytes += piece.len();
-        if let Some(text) = &mut self.text {
+        if let Some((text, stretches)) = &mut self.keep {
             text.push_str(piece);
+            stretches.extend(kind, text.len());
         }
     }
 }
