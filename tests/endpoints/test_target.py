@@ -7,6 +7,7 @@ import trustme
 
 from paceline.endpoints.target import Target
 from paceline.errors import ConfigError, EndpointError, UsageError
+from paceline.protocols import PROTOCOLS
 
 SECRET = "sk-very-secret-42"
 
@@ -28,6 +29,23 @@ SECRET = "sk-very-secret-42"
         ("[::1]:8000", "http://[::1]:8000/v1", "/v1/chat/completions", "openai-chat"),
         ("HTTPS://H.Example:443/v1", "https://h.example/v1", "/v1/chat/completions", "openai-chat"),
         ("https://h/x?v=1", "https://h/x?v=1", "/x/chat/completions?v=1", "openai-chat"),
+        ("http://h/v1/responses", "http://h/v1", "/v1/responses", "openai-responses"),
+        ("http://h/v1/embeddings", "http://h/v1", "/v1/embeddings", "openai-embeddings"),
+        ("http://h/v1/messages/", "http://h/v1", "/v1/messages", "anthropic-messages"),
+        ("http://h/messages", "http://h/messages", "/messages", "anthropic-messages"),
+        ("http://h/responses?v=1", "http://h/responses?v=1", "/responses?v=1", "openai-responses"),
+        (
+            "http://h/messages/responses",
+            "http://h/messages/responses",
+            "/messages/responses",
+            "openai-responses",
+        ),
+        (
+            "http://h/models/embeddings",
+            "http://h/models/embeddings",
+            "/models/embeddings",
+            "openai-embeddings",
+        ),
     ],
 )
 def test_what_people_type(typed: str, display: str, path: str, protocol: str) -> None:
@@ -80,8 +98,45 @@ def test_the_protocol_is_chosen_and_checked() -> None:
     assert Target.parse("h", protocol="openai-completions").path == "/v1/completions"
     with pytest.raises(ConfigError, match="not the protocol"):
         Target.parse("http://h/v1/completions", protocol="openai-chat")
+    with pytest.raises(ConfigError, match="not the protocol") as caught:
+        Target.parse("http://h/v1/messages", protocol="openai-chat")
+    assert "--protocol messages" in (caught.value.hint or "")
     with pytest.raises(ConfigError, match="unknown"):
         Target.parse("h", protocol="grpc")  # type: ignore[arg-type]
+    assert Target.parse("h", protocol="openai-chat").protocol_named
+    assert Target.parse("http://h/v1/responses").protocol_named
+    assert not Target.parse("http://h/v1").protocol_named
+    assert Target.parse("http://h/v1").with_protocol("openai-responses").path == "/v1/responses"
+
+
+def test_each_protocol_says_who_asks_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", SECRET)
+    bearer = ("authorization", f"Bearer {SECRET}")
+    for protocol in PROTOCOLS:
+        headers = Target.parse("h", protocol=protocol, api_key_env="THE_KEY").all_headers()
+        if protocol == "anthropic-messages":
+            assert headers == [("x-api-key", SECRET), ("anthropic-version", "2023-06-01")]
+        else:
+            assert headers == [bearer]
+
+
+def test_a_header_of_the_user_takes_the_place_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", SECRET)
+    newer = ["Anthropic-Version: 2026-10-21", f"authorization: Bearer {SECRET}"]
+    target = Target.parse("http://h/v1/messages", headers=newer)
+    assert target.all_headers() == list(target.headers)
+    both = Target.parse("http://h/v1/messages", headers=newer, api_key_env="THE_KEY")
+    assert both.all_headers() == [("x-api-key", SECRET), *target.headers]
+    assert both.with_protocol("openai-chat").all_headers() == list(target.headers)
+    for url, name in (("h", "Authorization"), ("http://h/v1/messages", "X-Api-Key")):
+        with pytest.raises(ConfigError, match=f"a header {name.lower()} are both given"):
+            Target.parse(url, headers=[f"{name}: {SECRET}"], api_key_env="THE_KEY")
+
+
+def test_embeddings_are_never_asked_for_as_a_stream() -> None:
+    for protocol, info in PROTOCOLS.items():
+        told = Target.parse("h", protocol=protocol).load_target(["127.0.0.1:80"], streaming=True)
+        assert told["streaming"] is info.streams
 
 
 def test_secrets_show_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:

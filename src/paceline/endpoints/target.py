@@ -7,14 +7,16 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from paceline.errors import ConfigError, EndpointError
+from paceline.protocols import PROTOCOLS, Protocol, parse_protocol
 
-Protocol = Literal["openai-chat", "openai-completions"]
-
-_PATHS: dict[str, str] = {"openai-chat": "/chat/completions", "openai-completions": "/completions"}
+# The version that the readers are written for (Anthropic API reference, "Versions").
+ANTHROPIC_VERSION = "2023-06-01"
+# A path's end that names a protocol; the longer ones first, since one ends as another does.
+_ENDINGS = sorted(((info.path, info.name) for info in PROTOCOLS.values()), key=lambda one: -len(one[0]))
 _PORTS = {"http": 80, "https": 443}
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # The load generator writes these itself.
@@ -37,7 +39,8 @@ class Target:
     """An endpoint. Secrets (header values, the key) are in no repr and in nothing that `to_dict` gives.
 
     `base_path` begins with `/` or is empty and never ends with `/`; the request path is `base_path` followed
-    by the protocol's own. `model` may be None until the server's only model is known.
+    by the protocol's own. `model` may be None until the server's only model is known. `protocol_named`: the
+    user said which protocol it is, so that no other is tried.
     """
 
     scheme: Literal["http", "https"]
@@ -50,6 +53,7 @@ class Target:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     api_key: str | None = field(default=None, repr=False)
     ca_pem: str | None = field(default=None, repr=False)
+    protocol_named: bool = field(default=True, compare=False)
 
     @classmethod
     def parse(
@@ -71,18 +75,18 @@ class Target:
         parts = _split(url)
         scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
         base_path, named = _base_path(parts.path)
-        if protocol is not None and protocol not in _PATHS:
-            raise ConfigError(f"protocol {protocol!r} is unknown", "use " + " or ".join(get_args(Protocol)))
+        protocol = None if protocol is None else parse_protocol(protocol)
         if named and protocol and named != protocol:
             raise ConfigError(
-                f"the URL ends with {_PATHS[named]}, which is not the protocol {protocol}",
-                f"leave the path's end out, or use --protocol {named}",
+                f"the URL ends with {PROTOCOLS[named].path}, which is not the protocol {protocol}",
+                f"leave the path's end out, or use --protocol {PROTOCOLS[named].short}",
             )
         key = None if api_key_env is None else _key_from_env(api_key_env)
         pairs = tuple(_header(text) for text in headers)
-        if key is not None and any(name.lower() == "authorization" for name, _ in pairs):
+        spoken = protocol or named or "openai-chat"
+        if key is not None and _has(pairs, _key_header(spoken)):
             raise ConfigError(
-                "an API key and an authorization header are both given",
+                f"an API key and a header {_key_header(spoken)} are both given",
                 "give one of --api-key-env and --header",
             )
         if ca_file is not None and scheme == "http":
@@ -94,18 +98,19 @@ class Target:
             host=_host(parts),
             port=_port(parts) or _PORTS[scheme],
             base_path=base_path,
-            protocol=protocol or named or "openai-chat",
+            protocol=spoken,
             model=model,
             query=parts.query,
             headers=pairs,
             api_key=key,
             ca_pem=None if ca_file is None else _ca_pem(Path(ca_file)),
+            protocol_named=(protocol or named) is not None,
         )
 
     @property
     def path(self) -> str:
         """Path and query of a request."""
-        return self.base_path + _PATHS[self.protocol] + (f"?{self.query}" if self.query else "")
+        return self.base_path + PROTOCOLS[self.protocol].path + self._query
 
     @property
     def origin(self) -> str:
@@ -116,10 +121,18 @@ class Target:
     @property
     def display(self) -> str:
         """The URL for people, reports and manifests; `parse` reads it back to the same target."""
-        # A bare origin would be read as one with /v1.
-        return (
-            self.origin + (self.base_path or _PATHS[self.protocol]) + (f"?{self.query}" if self.query else "")
-        )
+        # A bare origin would be read as one with /v1, and a base that ends as a protocol does as that one.
+        plain = _base_path(self.base_path) == (self.base_path, None)
+        return self.origin + self.base_path + ("" if plain else PROTOCOLS[self.protocol].path) + self._query
+
+    @property
+    def models_path(self) -> str:
+        """Path and query of the list of models."""
+        return self.base_path + "/models" + self._query
+
+    @property
+    def _query(self) -> str:
+        return f"?{self.query}" if self.query else ""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -141,10 +154,23 @@ class Target:
         """The same target for another model."""
         return replace(self, model=model)
 
+    def with_protocol(self, protocol: Protocol) -> "Target":
+        """The same target in another protocol."""
+        return replace(self, protocol=protocol)
+
     def all_headers(self) -> list[tuple[str, str]]:
-        """Headers to send, the key included as `authorization: Bearer`. Secret: not for records."""
-        own = [] if self.api_key is None else [("authorization", f"Bearer {self.api_key}")]
-        return [*own, *self.headers]
+        """Headers to send. Secret: not for records.
+
+        The key goes as `authorization: Bearer`, in the messages protocol as `x-api-key`, with the version
+        of the protocol. A header that the user gives takes the place of either.
+        """
+        own: list[tuple[str, str]] = []
+        if self.api_key is not None:
+            name = _key_header(self.protocol)
+            own.append((name, self.api_key if name == "x-api-key" else f"Bearer {self.api_key}"))
+        if self.protocol == "anthropic-messages":
+            own.append(("anthropic-version", ANTHROPIC_VERSION))
+        return [*(pair for pair in own if not _has(self.headers, pair[0])), *self.headers]
 
     def resolve(self) -> list[str]:
         """Socket addresses (`127.0.0.1:9100`, `[::1]:9100`) in the resolver's order; EndpointError if none.
@@ -183,7 +209,7 @@ class Target:
             "headers": [list(pair) for pair in self.all_headers()],
             "ca_pem": self.ca_pem,
             "protocol": self.protocol,
-            "streaming": streaming,
+            "streaming": streaming and PROTOCOLS[self.protocol].streams,
         }
 
     def ssl_context(self) -> ssl.SSLContext:
@@ -281,16 +307,18 @@ def _port(parts: SplitResult) -> int | None:
 def _base_path(path: str) -> tuple[str, Protocol | None]:
     """Base path and the protocol that the path's end names, if it does."""
     path = re.sub(r"/{2,}", "/", path).rstrip("/")
-    named: Protocol | None = None
-    if path.endswith("/chat/completions"):
-        named, path = "openai-chat", path.removesuffix("/chat/completions")
-    elif path.endswith("/completions"):
-        named, path = "openai-completions", path.removesuffix("/completions")
-    elif path.endswith("/models"):
-        path = path.removesuffix("/models")
-    elif not path:
-        path = "/v1"
-    return path, named
+    for ending, name in _ENDINGS:
+        if path.endswith(ending):
+            return path.removesuffix(ending), name
+    return path.removesuffix("/models") if path.endswith("/models") else path or "/v1", None
+
+
+def _key_header(protocol: Protocol) -> str:
+    return "x-api-key" if protocol == "anthropic-messages" else "authorization"
+
+
+def _has(headers: Sequence[tuple[str, str]], name: str) -> bool:
+    return any(one.lower() == name for one, _ in headers)
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from paceline import __version__
 from paceline.config import validate
 from paceline.endpoints.preflight import Facts, check
-from paceline.endpoints.target import Protocol, Target
+from paceline.endpoints.target import Target
 from paceline.errors import ConfigError
 from paceline.measure.border import LoadFactory, core_load_run
 from paceline.measure.calibrate import current_error
@@ -18,6 +18,7 @@ from paceline.measure.feeder import FIRST_ROWS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
+from paceline.protocols import Protocol
 from paceline.protocols import Dialect
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
