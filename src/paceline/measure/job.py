@@ -18,8 +18,7 @@ from paceline.measure.feeder import FIRST_ROWS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
-from paceline.protocols import Protocol
-from paceline.protocols import Dialect
+from paceline.protocols import Dialect, Protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
 from paceline.workloads.requests import RequestSource
