@@ -9,6 +9,7 @@ use paceline_io::stream::{Arrival, ReadEnd, Scratch, Stream};
 use rustls::ClientConfig;
 
 use crate::exchange::Exchange;
+use crate::tail::Tail;
 
 /// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long
 /// as two round trips more.
@@ -40,6 +41,8 @@ pub(crate) enum Step {
     Ready,
     /// The response is complete.
     Done,
+    /// After a hang-up: the server has stopped.
+    Stopped,
     /// Not to be read on: broken framing, or the observer has had enough.
     Broken,
     /// The peer has closed, or the connection has failed.
@@ -62,6 +65,8 @@ pub(crate) struct Connection {
     pub(crate) stream: Stream,
     phase: Phase,
     pub(crate) exchange: Option<Exchange>,
+    /// What came before we hung up.
+    pub(crate) tail: Option<Tail>,
     connect_ns: Option<i64>,
     tls_ns: Option<i64>,
     used: bool,
@@ -74,7 +79,16 @@ impl Connection {
         let begun_ns = now_ns();
         let stream = Stream::connect(address, kernel_stamps)?;
         let phase = Phase::Connecting { begun_ns };
-        Ok(Self { stream, phase, exchange: None, connect_ns: None, tls_ns: None, used: false, closed: false })
+        Ok(Self {
+            stream,
+            phase,
+            exchange: None,
+            tail: None,
+            connect_ns: None,
+            tls_ns: None,
+            used: false,
+            closed: false,
+        })
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -153,6 +167,9 @@ impl Connection {
         if matches!(self.phase, Phase::Connecting { .. }) {
             return Step::Wait;
         }
+        if self.tail.is_some() {
+            return self.read_tail(scratch, clock, to_end);
+        }
         let exchange = &mut self.exchange;
         let events_before = exchange.as_ref().map_or(0, Exchange::token_events);
         let mut clean = true;
@@ -171,6 +188,19 @@ impl Connection {
             stats.token_events += u64::from(exchange.token_events() - events_before);
         }
         self.after_read(end, clean)
+    }
+
+    /// What still comes after a hang-up is counted and read no further.
+    fn read_tail(&mut self, scratch: &mut Scratch, clock: &StampClock, to_end: bool) -> Step {
+        let Some(tail) = self.tail.as_mut() else { return Step::Wait };
+        let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
+            tail.receive(bytes.len(), arrival.ns);
+        });
+        if matches!(end, Ok(ReadEnd::Drained)) {
+            return Step::Wait;
+        }
+        tail.stop(now_ns());
+        Step::Stopped
     }
 
     fn after_read(&mut self, end: io::Result<ReadEnd>, clean: bool) -> Step {

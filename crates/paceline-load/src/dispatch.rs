@@ -22,7 +22,7 @@ pub(crate) enum Due {
     },
     /// Nothing before this instant.
     At(i64),
-    /// Nothing before a request in flight ends.
+    /// Nothing before a job ends.
     Slot,
     /// Nothing any more.
     Never,
@@ -41,7 +41,7 @@ pub(crate) struct Dispatch {
     start_ns: i64,
     end_ns: i64,
     max_requests: u64,
-    /// Requests begun by all threads of a closed loop.
+    /// Jobs begun by all threads of a closed loop or a replay.
     claimed: Arc<AtomicU64>,
     thread: u64,
     threads: u64,
@@ -95,7 +95,7 @@ impl Dispatch {
         }
     }
 
-    /// A request in flight has ended, and its slot may be used from `at_ns` on.
+    /// A job has ended, and its slot may be used from `at_ns` on.
     pub(crate) fn slot_freed(&mut self, at_ns: i64) {
         if let Some(slots) = &mut self.free_slots {
             let place = slots.partition_point(|other| *other <= at_ns);
@@ -108,6 +108,17 @@ impl Dispatch {
         self.dropped += self.waiting.len() as u64;
         self.waiting.clear();
         self.ended = true;
+    }
+
+    /// Jobs of a replay that were due and will not be sent.
+    pub(crate) fn drop_due(&mut self, jobs: u64) {
+        self.planned += jobs;
+        self.dropped += jobs;
+    }
+
+    /// No more jobs are begun from this instant on.
+    pub(crate) fn end_ns(&self) -> i64 {
+        self.end_ns
     }
 
     /// Arrivals that were due so far.
@@ -128,7 +139,9 @@ impl Dispatch {
         match self.free_slots.as_ref().map(|slots| slots.front().copied()) {
             Some(Some(freed_ns)) if freed_ns > now_ns => Due::At(freed_ns),
             Some(Some(freed_ns)) => Due::Now { intended_ns: freed_ns, possible_ns: freed_ns },
-            _ => Due::Slot,
+            Some(None) => Due::Slot,
+            // A replay without a cap: only the job's own instant says when.
+            None => Due::Now { intended_ns: self.start_ns, possible_ns: self.start_ns },
         }
     }
 

@@ -4,12 +4,25 @@ use paceline_io::http1::{Head, Part, Reader};
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, RequestRecord, Stamp, StreamObserver};
 
-use crate::bodies::Body;
+use crate::jobs::Body;
 use crate::secrets::Secrets;
+
+/// Which call of which job it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    /// The job's place on its load thread.
+    pub(crate) place: usize,
+    pub(crate) step: usize,
+    /// The job's number; none: the workload has no jobs of several calls.
+    pub(crate) session: Option<u64>,
+    /// Hang up so long after the first token.
+    pub(crate) hangup_ns: Option<i64>,
+}
 
 /// A request from its start to its row.
 #[derive(Debug)]
 pub(crate) struct Exchange {
+    pub(crate) call: Call,
     pub(crate) body: Body,
     pub(crate) warmup: bool,
     pub(crate) intended_ns: i64,
@@ -31,6 +44,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     pub(crate) fn new(
+        call: Call,
         body: Body,
         warmup: bool,
         intended_ns: i64,
@@ -38,6 +52,7 @@ impl Exchange {
         observer: StreamObserver,
     ) -> Self {
         Self {
+            call,
             body,
             warmup,
             intended_ns,
@@ -85,6 +100,14 @@ impl Exchange {
         self.observer.token_events()
     }
 
+    /// The instant at which to hang up, once: when the first token has come.
+    pub(crate) fn take_hangup_at_ns(&mut self) -> Option<i64> {
+        let after_ns = self.call.hangup_ns?;
+        let first_ns = self.observer.first_token_ns()?;
+        self.call.hangup_ns = None;
+        Some(first_ns.saturating_add(after_ns))
+    }
+
     /// The end marker has come, but not the body's end.
     pub(crate) fn is_lingering(&self) -> bool {
         self.observer.end_marker() && !self.reader.is_done()
@@ -127,8 +150,8 @@ impl Exchange {
         RequestRecord {
             segment,
             request_index: self.body.index,
-            session: None,
-            step: None,
+            session: self.call.session,
+            step: self.call.session.and_then(|_| u32::try_from(self.call.step).ok()),
             warmup: self.warmup,
             intended_ns: self.intended_ns,
             sent_ns: self.sent_ns,

@@ -10,13 +10,16 @@ mod dispatch;
 mod error;
 mod exchange;
 mod head;
+mod jobs;
 mod lag;
 mod progress;
 mod run;
 mod runqueue;
 mod secrets;
+mod session;
 mod spec;
 mod stats;
+mod tail;
 mod worker;
 
 pub use error::LoadError;

@@ -53,6 +53,16 @@ pub struct Progress {
     pub started: u64,
     /// Requests ended.
     pub finished: u64,
+    /// Bodies taken off the queue: sent, to be sent, or skipped.
+    pub taken: u64,
+    /// Jobs begun.
+    pub jobs_started: u64,
+    /// Jobs whose calls have all ended well.
+    pub jobs_finished: u64,
+    /// Jobs that have ended by a call that failed.
+    pub jobs_failed: u64,
+    /// Calls that were not sent, since their job had failed or the run was stopped.
+    pub skipped: u64,
     /// Bodies waiting to be sent.
     pub queued_bodies: u64,
     /// Times that a request was due and no body was there.

@@ -41,10 +41,10 @@ pub(crate) struct Shared {
     pub(crate) spec: Arc<LoadSpec>,
     pub(crate) secrets: Secrets,
     pub(crate) bodies: Bodies,
-    /// Requests begun by closed loops, against `max_requests`.
+    /// Jobs begun by closed loops and replays, against `max_requests`.
     pub(crate) claimed: Arc<AtomicU64>,
-    /// Requests begun, for the warm-up count.
-    pub(crate) started: AtomicU64,
+    /// Jobs begun, for the warm-up count.
+    pub(crate) begun_jobs: AtomicU64,
     pub(crate) stats: Vec<Mutex<WorkerStats>>,
     records: Mutex<Vec<RequestRecord>>,
     waiting_rows: AtomicUsize,
@@ -120,7 +120,7 @@ impl LoadRun {
             secrets: Secrets::of(&spec.target.headers),
             bodies: Bodies::new(spec.first_index),
             claimed: Arc::default(),
-            started: AtomicU64::new(0),
+            begun_jobs: AtomicU64::new(0),
             stats: (0..spec.threads).map(|_| Mutex::default()).collect(),
             records: Mutex::default(),
             waiting_rows: AtomicUsize::new(0),
@@ -281,6 +281,11 @@ impl LoadRun {
             sum.started += stats.started;
             sum.finished += stats.finished;
             sum.starved += stats.starved;
+            sum.taken += stats.taken;
+            sum.jobs_started += stats.jobs_started;
+            sum.jobs_finished += stats.jobs_finished;
+            sum.jobs_failed += stats.jobs_failed;
+            sum.skipped += stats.skipped;
             sum.dropped += stats.dropped;
             sum.token_events += stats.reads.token_events;
             sum.reads += stats.reads.reads;

@@ -33,7 +33,7 @@ pub struct Target {
     /// A CA to trust in place of the system's roots.
     #[serde(default)]
     pub ca_pem: Option<String>,
-    /// `openai-chat` or `openai-completions`.
+    /// A protocol's name, as `openai-chat`.
     pub protocol: String,
     /// The bodies ask for a stream.
     pub streaming: bool,
@@ -86,6 +86,8 @@ pub enum Arrival {
         /// Spacing.
         shape: Shape,
     },
+    /// Each job brings its own instant.
+    Replay {},
 }
 
 /// The whole specification.
@@ -109,13 +111,13 @@ pub struct LoadSpec {
     /// Index of the first body, where bodies do not bring their own.
     #[serde(default)]
     pub first_index: u64,
-    /// Requests to send, warm-up included.
+    /// Jobs to begin, warm-up included.
     #[serde(default)]
     pub max_requests: Option<u64>,
-    /// How long to send for, warm-up included.
+    /// How long to begin jobs for, warm-up included.
     #[serde(default)]
     pub duration_ns: Option<i64>,
-    /// The first requests that are warm-up.
+    /// The first jobs that are warm-up.
     #[serde(default)]
     pub warmup_requests: u64,
     /// The first stretch of time that is warm-up.
@@ -123,6 +125,9 @@ pub struct LoadSpec {
     pub warmup_ns: i64,
     /// A request that is not complete by then is a timeout; counted from its start, connecting included.
     pub timeout_ns: i64,
+    /// How long a server is watched after a hang-up.
+    #[serde(default = "default_hangup_wait_ns")]
+    pub hangup_wait_ns: i64,
     /// Load threads.
     pub threads: usize,
     /// Refuse to use a connection twice.
@@ -141,6 +146,10 @@ pub struct LoadSpec {
 
 fn default_max_event_bytes() -> usize {
     16 * 1024 * 1024
+}
+
+fn default_hangup_wait_ns() -> i64 {
+    5_000_000_000
 }
 
 fn default_true() -> bool {
@@ -167,7 +176,7 @@ impl LoadSpec {
             .ok_or_else(|| LoadError::Spec(format!("target.protocol: {:?} is unknown", self.target.protocol)))
     }
 
-    /// How many requests may be in flight; none: no limit.
+    /// How many jobs may be going on; none: no limit.
     pub(crate) fn slots(&self) -> Option<usize> {
         match self.arrival {
             Arrival::Closed { concurrency } => Some(concurrency),
@@ -194,11 +203,14 @@ impl LoadSpec {
         self.protocol().map_err(|error| error.to_string())?;
         self.arrival.check()?;
         positive("timeout_ns", self.timeout_ns > 0)?;
+        positive("hangup_wait_ns", self.hangup_wait_ns > 0)?;
         positive("duration_ns", self.duration_ns.is_none_or(|ns| ns > 0))?;
         positive("max_requests", self.max_requests != Some(0))?;
         positive("concurrency_cap", self.concurrency_cap != Some(0))?;
         positive("max_event_bytes", self.max_event_bytes > 0)?;
-        if self.max_requests.is_none() && self.duration_ns.is_none() {
+        // A trace ends by itself.
+        let endless = self.arrival != Arrival::Replay {};
+        if endless && self.max_requests.is_none() && self.duration_ns.is_none() {
             return Err("one of max_requests and duration_ns must be set".into());
         }
         if !(1..=MAX_THREADS).contains(&self.threads) {
@@ -240,7 +252,7 @@ impl Arrival {
         };
         match *self {
             Self::Closed { concurrency: 0 } => Err("arrival.concurrency must be positive".into()),
-            Self::Closed { .. } => Ok(()),
+            Self::Closed { .. } | Self::Replay {} => Ok(()),
             Self::Constant { rate_requests_s } | Self::Poisson { rate_requests_s } => {
                 rate("rate_requests_s", rate_requests_s)
             }

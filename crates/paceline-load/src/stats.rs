@@ -11,6 +11,12 @@ pub(crate) struct WorkerStats {
     pub(crate) in_flight: u64,
     pub(crate) planned: u64,
     pub(crate) dropped: u64,
+    /// Rows taken off the queue.
+    pub(crate) taken: u64,
+    pub(crate) jobs_started: u64,
+    pub(crate) jobs_finished: u64,
+    pub(crate) jobs_failed: u64,
+    pub(crate) skipped: u64,
     pub(crate) started: u64,
     pub(crate) finished: u64,
     pub(crate) starved: u64,

@@ -151,6 +151,12 @@ impl StreamObserver {
         u32::try_from(self.seen.row.event_ns.len()).unwrap_or(u32::MAX)
     }
 
+    /// Arrival of the first token event.
+    #[must_use]
+    pub fn first_token_ns(&self) -> Option<i64> {
+        self.seen.row.event_ns.first().copied()
+    }
+
     /// The response has ended at `end_ns`.
     #[must_use]
     pub fn finish(self, end: BodyEnd, end_ns: i64) -> Observation {

@@ -18,13 +18,14 @@ pub(crate) trait Plan: Send + std::fmt::Debug {
     fn next_ns(&mut self) -> Option<i64>;
 }
 
-/// The plan of an open loop; none for a closed loop, which has no plan but its slots.
+/// The plan of an open loop; none for a closed loop, which has no plan but its slots, and for a replay, whose jobs
+/// bring their instants.
 pub(crate) fn plan(spec: &LoadSpec) -> Option<Box<dyn Plan>> {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
     // A resumed run must not repeat the gaps of its first part.
     rng.set_stream(u64::from(spec.segment));
     Some(match spec.arrival {
-        Arrival::Closed { .. } => return None,
+        Arrival::Closed { .. } | Arrival::Replay {} => return None,
         Arrival::Constant { rate_requests_s } => Box::new(constant::Constant::new(rate_requests_s)),
         Arrival::Poisson { rate_requests_s } => Box::new(poisson::Poisson::new(rate_requests_s, rng)),
         Arrival::Gamma { rate_requests_s, burstiness } => {
