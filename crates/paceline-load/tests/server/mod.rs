@@ -1,5 +1,7 @@
 //! A small threaded HTTP server whose answers are a closure.
 
+#![allow(dead_code)] // each test file uses its part
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
