@@ -14,13 +14,13 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 # Below this many samples a dependence cannot be told from noise.
-_FEWEST = 20
+FEWEST = 20
 # From here on blocks are long and many enough to measure the inflation without a model.
 _MANY = 10_000
 _BLOCKS = 64
 _HIGHEST_ORDER = 20
 _LONGEST_LAG = 1000
-_Z = 1.959964
+Z = 1.959964
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
@@ -41,12 +41,12 @@ class Dependence:
         from scipy.special import ndtri
 
         n = len(values)
-        if n < _FEWEST or n >= _MANY:
+        if n < FEWEST or n >= _MANY:
             return cls(values, np.empty(0))
         ordered = np.sort(values)
         below = np.searchsorted(ordered, values, "left")
         middle = (below + np.searchsorted(ordered, values, "right")) / 2.0
-        return cls(values, _fitted_autocorrelation(ndtri(middle / n)))
+        return cls(values, fitted_autocorrelation(ndtri(middle / n)))
 
     def inflation(self, p: float, quantile: float) -> float:
         """Variance of the share of values <= `quantile` against that of independent draws; at least 1.
@@ -56,13 +56,13 @@ class Dependence:
         and from the indicator series itself, which sees slow values that come in clusters.
         """
         n = len(self.values)
-        if n < _FEWEST:
+        if n < FEWEST:
             return 1.0
         below = self.values <= quantile
         if n >= _MANY:
             return max(1.0, _block_inflation(below))
-        by_scores = _sum_of_lags(_indicator_correlation(self.autocorrelation, p), n)
-        by_indicator = _sum_of_lags(_fitted_autocorrelation(below.astype(np.float64)), n)
+        by_scores = sum_of_lags(indicator_correlation(self.autocorrelation, p), n)
+        by_indicator = sum_of_lags(fitted_autocorrelation(below.astype(np.float64)), n)
         return _widened(max(1.0, by_scores, by_indicator), n)
 
 
@@ -90,15 +90,16 @@ def _widened(inflation: float, n: int) -> float:
     if inflation == 1.0:
         return inflation
     freedom = max(n / (2.0 * inflation), 2.0)
-    return inflation * float(stdtrit(freedom, 0.975) / _Z) ** 2
+    return inflation * float(stdtrit(freedom, 0.975) / Z) ** 2
 
 
-def _sum_of_lags(autocorrelation: Floats, n: int) -> float:
+def sum_of_lags(autocorrelation: Floats, n: int) -> float:
+    """Variance of a mean of n against that of independent draws, by float64[k] at lags 1..k."""
     lags = np.arange(1, len(autocorrelation) + 1)
     return float(1.0 + 2.0 * np.sum((1.0 - lags / n) * autocorrelation))
 
 
-def _indicator_correlation(rho: Floats, p: float) -> Floats:
+def indicator_correlation(rho: Floats, p: float) -> Floats:
     """Correlation of two indicators `normal <= z_p` whose normals correlate by `rho`.
 
     P(both) - p^2 is the integral over r from 0 to rho of the bivariate normal density at (z, z); with
@@ -113,7 +114,7 @@ def _indicator_correlation(rho: Floats, p: float) -> Floats:
     return joint / (p * (1.0 - p))
 
 
-def _fitted_autocorrelation(series: Floats) -> Floats:
+def fitted_autocorrelation(series: Floats) -> Floats:
     """Autocorrelation that an autoregression fitted to `series` implies, float64[k], lags 1..k.
 
     Order by AIC, coefficients by Levinson-Durbin. The same idea as the effective sample size by the spectrum
@@ -169,5 +170,5 @@ def _block_inflation(below: npt.NDArray[np.bool_]) -> float:
     if variance == 0.0:
         return 1.0
     means = below[: length * _BLOCKS].reshape(_BLOCKS, length).mean(axis=1)
-    widening = float(stdtrit(_BLOCKS - 1, 0.975)) / _Z
+    widening = float(stdtrit(_BLOCKS - 1, 0.975)) / Z
     return float(means.var(ddof=1)) * length / variance * widening**2

@@ -20,7 +20,7 @@ _Item = TypeVar("_Item", bound=np.generic)
 MISSING = np.iinfo(np.int64).min
 """Stands for null in the arrays of nullable columns."""
 
-CONTENT, REASONING, TOOL_CALL = 1, 2, 4
+CONTENT, REASONING, TOOL_CALL, EMBEDDING = 1, 2, 4, 8
 """Bits of `event_kind`."""
 
 
@@ -39,7 +39,9 @@ class Frame:
         return self.table.num_rows
 
     def ints(self, column: str) -> Ints:
-        """An integer column, int64[r], with MISSING for null."""
+        """An integer column, int64[r], with MISSING for null, and throughout where there is no such column."""
+        if column not in self.table.column_names:
+            return np.full(self.rows, MISSING, np.int64)
         known: Any = pc.cast(self.table[column], pa.int64())
         return _numpy(pc.fill_null(known, MISSING)).astype(np.int64, copy=False)
 
@@ -65,13 +67,33 @@ class Frame:
 
     @cached_property
     def ok(self) -> Bools:
-        """Rows that give latency samples: phase `measure`, outcome `ok`."""
+        """Rows that give all latency samples: phase `measure`, outcome `ok`."""
         return self.measured & self.equals("outcome", "ok")
 
     @cached_property
+    def hung_up(self) -> Bools:
+        """Rows of phase `measure` whose caller hung up as the workload says; until then all was well."""
+        return self.measured & self.equals("outcome", "hung_up")
+
+    @cached_property
+    def well(self) -> Bools:
+        """Rows of phase `measure` that ended as they were meant to: `ok` or `hung_up`."""
+        return self.ok | self.hung_up
+
+    @cached_property
+    def embedding(self) -> Bools:
+        """Rows whose answer is an embedding."""
+        return self.sum_by_row(self.flat("event_kind") & EMBEDDING > 0) > 0
+
+    @cached_property
     def streaming(self) -> Bools:
-        """Rows that were asked with `stream: true`."""
-        return self.flags("streaming")
+        """Rows that were asked with `stream: true`; an embedding comes in one piece whatever was asked."""
+        return self.flags("streaming") & ~self.embedding
+
+    @cached_property
+    def session(self) -> Ints:
+        """The job that each row is a call of, MISSING where it is a job by itself, int64[r]."""
+        return self.ints("session")
 
     @cached_property
     def event_counts(self) -> Ints:

@@ -15,6 +15,9 @@ from paceline.stats.metrics import METRICS, MetricSamples
 # was nothing to be late.
 _NEEDS_SEVERAL_EVENTS = {"tpot_ms", "output_tok_s", "chunk_gap_ms", "itl_ms", "longest_stall_ms"}
 _NEEDS_CONNECTION = {"connect_ms", "tls_ms"}
+# Of a request whose caller hung up nobody knows how it would have ended.
+_NEEDS_END = {"e2e_ms", "e2e_from_intended_ms", "tpot_ms", "output_tok_s", "fluidity"}
+_NEEDS_HANGUP = {"stop_ms"}
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ class Slo:
 class Goodput:
     """`attempted`: measured requests of every outcome, and arrivals that were due and never sent.
 
-    `met`: those that ended `ok` and met every limit. `share`: met / attempted. `requests_s`: those that met,
+    `met`: those that ended `ok`, or were hung up as asked, and met every limit that applies. `share`: met / attempted. `requests_s`: those that met,
     a second, in the windows of the throughput, and so never more than its `requests_s`. Both None where there
-    is nothing to divide by. `met_by_limit`: by metric, those that ended `ok` and met this limit.
+    is nothing to divide by. `met_by_limit`: by metric, those that ended so and met this limit.
     """
 
     attempted: int
@@ -80,10 +83,10 @@ def goodput(
     arrivals that were due and never sent.
     """
     frame = Frame(rows)
-    met = frame.ok.copy()
+    met = frame.well.copy()
     by_limit = {}
     for name, limit in slo.limits.items():
-        holds = frame.ok & _meets(frame, metrics[name], limit)
+        holds = frame.well & _meets(frame, metrics[name], limit)
         by_limit[name] = int(holds.sum())
         met &= holds
     attempted = int(frame.measured.sum()) + dropped
@@ -109,6 +112,10 @@ def _meets(frame: Frame, samples: MetricSamples, limit: float) -> Bools:
         exempt = frame.streaming & (number == 0)
     elif name in _NEEDS_CONNECTION:
         exempt = number == 0
+    elif name in _NEEDS_HANGUP:
+        exempt = ~frame.hung_up
+    if name in _NEEDS_END:
+        exempt |= frame.hung_up
     meets: Bools = ((number > 0) & within) | exempt
     return meets
 

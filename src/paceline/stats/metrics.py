@@ -1,8 +1,9 @@
 """The metrics of docs/concepts/metrics.md, derived from rows: their definitions, and their samples.
 
-Only rows of phase `measure` and outcome `ok` give samples. A row that timed out or was cancelled before the
-end of an interval gives a censored observation of it: the interval was at least that long. One whose interval
-had ended gives neither, since the row is not `ok`.
+Only rows of phase `measure` and outcome `ok` give samples; rows of outcome `hung_up` give those of what came
+before the hang-up. A row that timed out or was cancelled before the end of an interval gives a censored
+observation of it: the interval was at least that long. One whose interval had ended gives neither, since the
+row is not `ok`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from paceline.stats.tokens import TokenCounts, count_frame_tokens
 
 Floats = npt.NDArray[np.float64]
 Better = Literal["lower", "higher"]
-Applies = Literal["every request", "streaming requests", "new connections"]
+Applies = Literal["every request", "streaming requests", "new connections", "hung-up requests", "jobs"]
 
 _NS_PER_MS = 1e6
 
@@ -103,10 +104,36 @@ METRICS: dict[str, MetricInfo] = {
             "who starts at the first token and reads at the stated pace",
             "streaming requests",
         ),
+        MetricInfo(
+            "stop_ms",
+            "ms",
+            "lower",
+            "hang-up -> arrival of the server's last byte or of its close, whichever was last",
+            "hung-up requests",
+        ),
         MetricInfo("connect_ms", "ms", "lower", "TCP connect", "new connections"),
         MetricInfo("tls_ms", "ms", "lower", "TLS handshake", "new connections"),
     )
 }
+
+_WHOLE_JOB = "last generated token, or hang-up, of the call of the job that ended last"
+
+JOB_METRICS: dict[str, MetricInfo] = {
+    info.name: info
+    for info in (
+        MetricInfo("job_ms", "ms", "lower", f"{_SENT}, of the job's first call -> {_WHOLE_JOB}", "jobs"),
+        MetricInfo("job_from_intended_ms", "ms", "lower", f"{_DUE} -> {_WHOLE_JOB}", "jobs"),
+    )
+}
+"""Of whole jobs, one sample a job: see `stats.jobs`."""
+
+HANGUP_WAIT_NS = 5_000_000_000
+"""How long the load generator watches a server after a hang-up, where the run says nothing else."""
+
+
+def metric_info(name: str) -> MetricInfo:
+    """The metric of that name, of requests or of jobs. Raises KeyError."""
+    return METRICS[name] if name in METRICS else JOB_METRICS[name]
 
 
 def derive(
@@ -116,12 +143,13 @@ def derive(
     reading_tok_s: float = 5.0,
     local_tokens: npt.ArrayLike | None = None,
     counts: TokenCounts | None = None,
+    hangup_wait_ns: int = HANGUP_WAIT_NS,
 ) -> dict[str, MetricSamples]:
     """All metrics of a run, by name; a metric that no row has comes with no samples.
 
     `rows`: request rows in any order. `origins`: `origin_ns` of each segment. `reading_tok_s`: the reader's
     pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. `counts`: those of the rows, where
-    they are known. Raises ValueError for a pace that is not positive, a segment without an origin, or counts
+    they are known. `hangup_wait_ns`: how long servers were watched after a hang-up. Raises ValueError for a pace that is not positive, a segment without an origin, or counts
     that do not fit the events.
     """
     if not reading_tok_s > 0.0:
@@ -134,6 +162,7 @@ def derive(
         *derivation.rates(),
         derivation.longest_stall(),
         derivation.fluidity(reading_tok_s),
+        derivation.stops(hangup_wait_ns),
         *derivation.connection(),
         # Last, since these have a sample for every event, in memory from here on.
         *derivation.gaps(),
@@ -148,7 +177,7 @@ def coalesced_share(rows: pa.Table) -> float | None:
     None when there are no gaps.
     """
     frame = Frame(rows)
-    gaps = frame.spread(frame.ok & frame.streaming) & ~frame.is_first
+    gaps = frame.spread(frame.well & frame.streaming) & ~frame.is_first
     return float(frame.flat("event_coalesced")[gaps].mean()) if gaps.any() else None
 
 
@@ -163,11 +192,13 @@ class _Derivation:
         self.intended_ns = frame.ints("intended_ns")
         # A row that was never written still has its place in time.
         self.at_ns = origin_ns + np.where(self.sent_ns == MISSING, self.intended_ns, self.sent_ns)
+        # To its end, and as far as the caller listened.
         self.streamed = frame.ok & frame.streaming & (frame.event_counts > 0)
+        self.heard = frame.well & frame.streaming & (frame.event_counts > 0)
         unfinished = frame.equals("outcome", "timeout") | frame.equals("outcome", "cancelled")
         self.unfinished = frame.measured & unfinished
         self.end_ns = frame.ints("end_ns")
-        self.approximate = bool((self.counts.approximate & self.streamed).any())
+        self.approximate = bool((self.counts.approximate & self.heard).any())
 
     def _per_request(
         self,
@@ -193,19 +224,24 @@ class _Derivation:
         frame = self.frame
         answer_ns = self._first_answer_ns()
         waits_for = {
-            "ttft": (frame.first_ns, self.streamed, frame.streaming & (frame.first_ns == MISSING)),
+            "ttft": (
+                frame.first_ns,
+                self.heard,
+                self.unfinished & frame.streaming & (frame.first_ns == MISSING),
+            ),
             "ttfat": (
                 answer_ns,
-                self.streamed & (answer_ns != MISSING),
-                frame.streaming & (answer_ns == MISSING),
+                self.heard & (answer_ns != MISSING),
+                # Who hung up while the model was still thinking waited at least so long for an answer.
+                (self.unfinished | frame.hung_up) & frame.streaming & (answer_ns == MISSING),
             ),
-            "e2e": (frame.last_ns, frame.ok & (frame.last_ns != MISSING), np.ones(frame.rows, np.bool_)),
+            "e2e": (frame.last_ns, frame.ok & (frame.last_ns != MISSING), self.unfinished),
         }
         found = []
         for suffix, start_ns in (("_ms", self.sent_ns), ("_from_intended_ms", self.intended_ns)):
             started = start_ns != MISSING
             for stem, (reached_ns, seen, still_waiting) in waits_for.items():
-                cut = self.unfinished & started & still_waiting
+                cut = started & still_waiting
                 found.append(
                     self._per_request(
                         stem + suffix,
@@ -244,7 +280,7 @@ class _Derivation:
     def gaps(self) -> list[MetricSamples]:
         """Chunk gaps and, per token, inter-token latencies."""
         frame = self.frame
-        mine = frame.spread(self.streamed)
+        mine = frame.spread(self.heard)
         events = np.flatnonzero(mine & ~frame.is_first)
         events = events[np.argsort(self._event_at(events), kind="stable")]
         gap_ns = frame.event_ns[events]
@@ -315,11 +351,12 @@ class _Derivation:
         if some.any():
             longest[some] = np.maximum.reduceat(gap_ns, frame.starts[:-1][some]) / _NS_PER_MS
         cut = self.unfinished & frame.streaming & some
+        bounds = np.maximum(longest[cut], self._open_gaps_ms())
+        # Until the hang-up the caller also waited for the token that did not come any more.
+        left = self.heard & frame.hung_up
+        longest[left] = np.maximum(longest, (self.end_ns - frame.last_ns) / _NS_PER_MS)[left]
         return self._per_request(
-            "longest_stall_ms",
-            longest,
-            self.streamed & (frame.event_counts > 1),
-            np.maximum(longest[cut], self._open_gaps_ms()),
+            "longest_stall_ms", longest, left | (self.streamed & (frame.event_counts > 1)), bounds
         )
 
     def fluidity(self, reading_tok_s: float) -> MetricSamples:
@@ -328,10 +365,20 @@ class _Derivation:
             "fluidity", share, self.streamed & (self.counts.streamed > 0), by_tokens=True
         )
 
+    def stops(self, wait_ns: int) -> MetricSamples:
+        """How long servers went on after a hang-up; of one that never stopped, at least the time watched."""
+        frame = self.frame
+        left_ns, stopped_ns = frame.ints("hangup_ns"), frame.ints("stopped_ns")
+        left = frame.hung_up & (left_ns != MISSING)
+        stopped = left & (stopped_ns != MISSING)
+        took_ms = np.where(stopped, np.maximum(stopped_ns - left_ns, 0), 0) / _NS_PER_MS
+        going_on = np.full(int((left & ~stopped).sum()), wait_ns / _NS_PER_MS)
+        return self._per_request("stop_ms", took_ms, stopped, going_on)
+
     def connection(self) -> list[MetricSamples]:
         found = []
         for name in ("connect", "tls"):
             took_ns = self.frame.ints(f"{name}_ns")
-            where = self.frame.ok & (took_ns != MISSING)
+            where = self.frame.well & (took_ns != MISSING)
             found.append(self._per_request(f"{name}_ms", took_ns / _NS_PER_MS, where))
         return found

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from paceline.stats.clusters import Clusters
 from paceline.stats.dependence import Dependence
+from paceline.stats.frame import Ints
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,9 +68,12 @@ def quantile_estimate(
     censored: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     dependent: bool = True,
+    jobs: Ints | None = None,
 ) -> Estimate:
     """One quantile; see `quantile_estimates`."""
-    return quantile_estimates(values, [q], censored=censored, confidence=confidence, dependent=dependent)[0]
+    return quantile_estimates(
+        values, [q], censored=censored, confidence=confidence, dependent=dependent, jobs=jobs
+    )[0]
 
 
 def quantile_estimates(
@@ -78,6 +83,7 @@ def quantile_estimates(
     censored: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     dependent: bool = True,
+    jobs: Ints | None = None,
 ) -> list[Estimate]:
     """The quantiles `qs` (0 < q < 1) of `values` with order-statistic intervals.
 
@@ -85,6 +91,8 @@ def quantile_estimates(
     `censored`: float64[k], lower bounds of observations that were not seen to their end.
     `confidence`: nominal coverage, two-sided with equal tails.
     `dependent`: False takes the values as independent.
+    `jobs`: int64[n], the number of each value's job in the order of their start. Values of one job depend on
+    each other, and jobs take the place of the order of time; where each has its own, it is as without.
 
     The number of n independent values under the true quantile is binomial(n, q), whatever the distribution
     (David and Nagaraja, Order Statistics, section 7.1). Dependence is allowed for by the effective sample
@@ -98,8 +106,14 @@ def quantile_estimates(
     sample = _Sample(np.sort(seen), np.sort(bounds))
     if sample.n == 0:
         return [Estimate(math.nan, None, None, False, 0, _fewest(q, confidence, 1.0)) for q in qs]
-    dependence = Dependence.of(seen) if dependent else None
+    dependence = _dependence(seen, jobs) if dependent else None
     return [_estimate(sample, q, confidence, dependence) for q in qs]
+
+
+def _dependence(seen: Floats, jobs: Ints | None) -> Dependence | Clusters:
+    if jobs is None or len(np.unique(jobs)) == len(jobs):
+        return Dependence.of(seen)
+    return Clusters.of(seen, jobs)
 
 
 class _Sample:
@@ -151,7 +165,9 @@ def _kaplan_meier_quantile(seen: Floats, bounds: Floats, q: float) -> float:
     return float(np.interp(q, places, seen))
 
 
-def _estimate(sample: _Sample, q: float, confidence: float, dependence: Dependence | None) -> Estimate:
+def _estimate(
+    sample: _Sample, q: float, confidence: float, dependence: Dependence | Clusters | None
+) -> Estimate:
     value, known = sample.quantile(q)
     inflation = dependence.inflation(q, value) if dependence else 1.0
     lower, upper = _ranks(sample.n, q, confidence, inflation)

@@ -9,6 +9,9 @@ of the measured requests alone (`cancelled` ones, whose work was lost, left asid
 - Open loop: from the first request sent, and the 90th percentile of the durations later, when the server is
   full of measured requests, to the last one sent.
 
+Where calls belong to jobs, windows are found from the jobs in their place, from the first call sent to the end of
+the last: a loop is full of jobs, and jobs arrive by a schedule, whatever their calls do.
+
 A window shorter than one and a half median request durations tells little. (Requests in step make windows of
 whole durations, so the limit lies between two of those.) Segments without a better one are left out; where no
 segment has one, all are taken whole, from the first measured request sent to the last one ended.
@@ -49,8 +52,9 @@ class Throughput:
     """Rates over the steady windows, and (`whole_`) over the measured parts.
 
     Of measured requests: the part of each that lies in the windows (`credit`, float64[r], 0 for all others),
-    over their length. `requests_s` counts those that ended `ok`, `output_tok_s` the tokens of all. None where
-    the length is 0. `seconds`: that length. `steady`: False where the windows are the measured parts, because
+    over their length. `requests_s` counts those that ended well (`ok`, or hung up as asked), `output_tok_s` the
+    tokens of all, `prompt_tok_s` the prompts by the server's usage, as far as it said. None where the length is
+    0. `seconds`: that length. `steady`: False where the windows are the measured parts, because
     there is no steady one or (`at_will`) to be alike with another run.
     """
 
@@ -63,6 +67,7 @@ class Throughput:
     whole_seconds: float
     credit: Floats = field(repr=False, compare=False)
     at_will: bool = False
+    prompt_tok_s: float | None = None
 
 
 def steady_windows(rows: pa.Table, origins: Mapping[int, int], *, open_loop: bool = False) -> list[Window]:
@@ -70,7 +75,7 @@ def steady_windows(rows: pa.Table, origins: Mapping[int, int], *, open_loop: boo
 
     `rows`: all rows of the run, warm-up included. Raises ValueError when a segment has no origin.
     """
-    steady, whole = _windows(_Requests.of(Frame(rows), origins), open_loop)
+    steady, whole = _windows(_of_jobs(Frame(rows), _Requests.of(Frame(rows), origins)), open_loop)
     return steady or whole
 
 
@@ -96,7 +101,7 @@ def throughput(
     """
     frame = Frame(rows)
     requests = _Requests.of(frame, origins)
-    steady, whole = _windows(requests, open_loop)
+    steady, whole = _windows(_of_jobs(frame, requests), open_loop)
     progress = _Progress(frame, requests, counts)
     tokens = counts.streamed + counts.hidden
 
@@ -104,7 +109,7 @@ def throughput(
         seconds = sum(window.end_ns - window.start_ns for window in windows) / 1e9
         if not seconds > 0.0:
             return None, None, 0.0
-        return float(credit @ tokens) / seconds, float(credit[frame.ok].sum()) / seconds, seconds
+        return float(credit @ tokens) / seconds, float(credit[frame.well].sum()) / seconds, seconds
 
     # Nothing of a measured request lies outside its measured part.
     everything = requests.mine.astype(np.float64)
@@ -112,7 +117,15 @@ def throughput(
     use_steady = bool(steady) and not whole_run
     credit = progress.within(steady) if use_steady else everything
     over_steady = rates(steady, credit) if use_steady else over_whole
-    return Throughput(*over_steady, use_steady, *over_whole, credit, at_will=bool(steady) and whole_run)
+    read = np.maximum(frame.ints("prompt_tokens"), 0)
+    return Throughput(
+        *over_steady,
+        use_steady,
+        *over_whole,
+        credit,
+        at_will=bool(steady) and whole_run,
+        prompt_tok_s=float(credit @ read) / over_steady[2] if read.any() and over_steady[2] > 0.0 else None,
+    )
 
 
 def in_flight(
@@ -144,13 +157,39 @@ class _Requests:
         mine = frame.measured & (sent != MISSING)
         return cls(
             mine=mine,
-            ok=mine & frame.ok,
+            ok=mine & frame.well,
             cancelled=mine & frame.equals("outcome", "cancelled"),
             segment=frame.ints("segment"),
             origin_ns=origin_ns,
             sent_ns=sent + origin_ns,
             end_ns=frame.ints("end_ns") + origin_ns,
         )
+
+
+def _of_jobs(frame: Frame, requests: _Requests) -> _Requests:
+    """Each job as one request, from its first call sent to its last one ended; the requests where none has."""
+    session, known = frame.session, frame.session != MISSING
+    sent = np.flatnonzero(frame.ints("sent_ns") != MISSING)
+    if not known.any() or not len(sent):
+        return requests
+    # A request without a job is one by itself.
+    ids = np.where(known, session, -1 - np.arange(frame.rows))[sent]
+    order = np.argsort(ids, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], np.diff(ids[order]) != 0]))
+    rows = sent[order]
+
+    def every(flags: Bools) -> Bools:
+        return np.logical_and.reduceat(flags[rows], first)
+
+    return _Requests(
+        mine=every(requests.mine),
+        ok=every(requests.ok),
+        cancelled=~every(~requests.cancelled),
+        segment=requests.segment[rows][first],
+        origin_ns=requests.origin_ns[rows][first],
+        sent_ns=np.minimum.reduceat(requests.sent_ns[rows], first),
+        end_ns=np.maximum.reduceat(requests.end_ns[rows], first),
+    )
 
 
 class _Progress:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from paceline.stats.frame import Ints
 from paceline.stats.quantiles import Estimate, quantile_estimates
 
 
@@ -46,6 +47,7 @@ def summarise(
     censored: npt.ArrayLike | None = None,
     confidence: float = 0.95,
     dependent: bool = True,
+    jobs: Ints | None = None,
 ) -> Summary:
     """Summarise `values` (float64[n], in order of time) and `censored` (float64[k], lower bounds).
 
@@ -54,7 +56,12 @@ def summarise(
     seen = np.asarray(values, dtype=np.float64)
     bounds = np.asarray([] if censored is None else censored, dtype=np.float64)
     p50, p90, p95, p99 = quantile_estimates(
-        seen, [0.5, 0.9, 0.95, 0.99], censored=bounds, confidence=confidence, dependent=dependent
+        seen,
+        [0.5, 0.9, 0.95, 0.99],
+        censored=bounds,
+        confidence=confidence,
+        dependent=dependent,
+        jobs=jobs,
     )
     observed = np.concatenate([seen, bounds]) if len(bounds) else seen
     return Summary(

@@ -52,7 +52,7 @@ class TokenCounts:
 
 @dataclass(frozen=True)
 class TokenTotals:
-    """Tokens of the `ok` rows of phase `measure`, as the report shows them.
+    """Tokens of the rows of phase `measure` that ended well (`ok` or `hung_up`), as the report shows them.
 
     Server figures are None where no row has one. `counted` is the sum over events by the chosen sources;
     `source` is the one most rows use; `mismatch_share` is the sum over rows of |counted - usage| over the sum
@@ -91,14 +91,15 @@ def count_frame_tokens(frame: Frame, local_tokens: npt.ArrayLike | None = None) 
 
     by_server = _all_known(frame, server)
     by_local = ~by_server & _all_known(frame, local)
-    by_usage = ~by_server & ~by_local & (usage >= events) & (events > 0)
+    by_usage = ~by_server & ~by_local & (usage >= events) & (events > 0) & ~frame.embedding
     source = np.select(
         [by_server, by_local, by_usage],
         [TokenSource.SERVER_EVENTS, TokenSource.LOCAL_TOKENIZER, TokenSource.USAGE],
         TokenSource.CHUNKS,
     ).astype(np.int8)
 
-    per_event = np.ones(len(server), np.int32)
+    # An embedding is no token.
+    per_event = np.where(frame.spread(frame.embedding), 0, 1).astype(np.int32)
     for chosen, counts in ((by_server, server), (by_local, local)):
         if chosen.any():
             np.copyto(per_event, counts, where=frame.spread(chosen), casting="same_kind")
@@ -114,15 +115,16 @@ def count_frame_tokens(frame: Frame, local_tokens: npt.ArrayLike | None = None) 
         hidden=hidden,
         source=source,
         # One event that carries the whole answer carries the whole usage: nothing is spread.
-        approximate=(spread & (events > 1)) | ((source == TokenSource.CHUNKS) & (events > 0)),
-        mismatch=(usage >= 0) & (usage != streamed) & (events > 0),
+        approximate=(spread & (events > 1))
+        | ((source == TokenSource.CHUNKS) & (events > 0) & ~frame.embedding),
+        mismatch=(usage >= 0) & (usage != streamed) & (events > 0) & ~frame.embedding,
     )
 
 
 def token_totals(rows: pa.Table, counts: TokenCounts) -> TokenTotals:
-    """Totals over the `ok` rows of phase `measure`; `counts` belongs to the same rows."""
+    """Totals over the rows of phase `measure` that ended well; `counts` belongs to the same rows."""
     frame = Frame(rows)
-    ok = frame.ok
+    ok = frame.well
 
     def total(column: str) -> int | None:
         known = frame.ints(column)[ok]
@@ -156,7 +158,8 @@ def _streamed_by_usage(frame: Frame) -> tuple[Ints, Ints]:
     completion = frame.ints("completion_tokens")
     reasoning = np.maximum(frame.ints("reasoning_tokens"), 0)
     shown = frame.sum_by_row(frame.flat("event_kind") & REASONING > 0) > 0
-    said = completion >= 0
+    # After a hang-up no final usage comes, only what the server had said at the start.
+    said = (completion >= 0) & ~frame.equals("outcome", "hung_up")
     inside = completion - reasoning >= frame.event_counts
     hidden = np.where(said & ~shown, reasoning, 0)
     usage = np.where(said, completion - np.where(inside, hidden, 0), -1)
