@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from paceline import __version__
-from paceline.cli.commands import calibrate, compare, demo, measure, runs, sim
+from paceline.cli.commands import calibrate, compare, demo, measure, runs, show, sim
 from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
@@ -54,6 +54,7 @@ app.command("compare")(compare.compare)
 app.command("calibrate")(calibrate.calibrate)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
+app.command("show")(show.show)
 app.command("demo")(demo.demo)
 
 

@@ -1,0 +1,1 @@
+"""A stored run under the definitions of other tools, side by side with ours."""
