@@ -22,7 +22,8 @@ def progress(state: str = "running", **fields: Any) -> dict[str, Any]:
     lag = {"p50": 1_000, "p99": 2_000, "max": 3_000}
     document: dict[str, Any] = {
         "state": state, "error": None, "origin_ns": 5_000, "origin_unix_ns": 6_000, "elapsed_ns": 0,
-        "in_flight": 0, "planned": 0, "started": 0, "finished": 0, "queued_bodies": 0, "starved": 0,
+        "in_flight": 0, "planned": 0, "started": 0, "finished": 0, "taken": 0, "jobs_started": 0,
+        "jobs_finished": 0, "jobs_failed": 0, "skipped": 0, "queued_bodies": 0, "starved": 0,
         "dropped": 0, "token_events": 0, "reads": 0, "bytes_received": 0, "outcomes": {}, "cpu_ns": 0,
         "runqueue_wait_ns": 0, "threads": 1, "schedule_lag_ns": lag, "read_lag_ns": lag,
         "kernel_stamps": True,
@@ -97,6 +98,9 @@ class FakeLoad:
             "done" if ended else "running",
             elapsed_ns=self.polls * SECOND_NS // 4,
             started=self.finished,
+            taken=self.finished,
+            jobs_started=self.finished,
+            jobs_finished=self.finished,
             finished=self.finished,
             planned=self.finished,
             token_events=4 * self.finished,

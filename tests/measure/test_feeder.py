@@ -2,7 +2,7 @@ import json
 
 import pyarrow as pa
 
-from paceline.measure.feeder import FIRST_ROWS, Feeder
+from paceline.measure.feeder import FIRST_JOBS, Feeder
 from tests.measure.fakes import SECOND_NS, Counting, FakeLoad, progress
 
 
@@ -18,23 +18,23 @@ def test_a_short_run_is_wholly_prepared_and_its_input_closed() -> None:
     assert load.calls == ["close_input"]
     assert sum(plan.num_rows for plan in plans) == 10
     assert feeder.complete
-    assert feeder.seconds_ahead(progress(started=0)) == float("inf")
+    assert feeder.seconds_ahead(progress(jobs_started=0)) == float("inf")
 
 
 def test_a_long_run_is_fed_ahead_of_its_rate_and_no_further() -> None:
     load = fake()
     feeder = Feeder(Counting(), load, limit=None)
     feeder.fill()
-    assert FIRST_ROWS <= feeder.pushed < 2 * FIRST_ROWS
-    feeder.top_up(progress(started=2_000, elapsed_ns=SECOND_NS))
+    assert FIRST_JOBS <= feeder.pushed < 2 * FIRST_JOBS
+    feeder.top_up(progress(jobs_started=2_000, elapsed_ns=SECOND_NS))
     assert 2_000 + 3 * 2_000 <= feeder.pushed <= 2_000 + 3 * 2_000 + 256
-    assert 2.5 <= feeder.seconds_ahead(progress(started=2_000)) <= 3.5
+    assert 2.5 <= feeder.seconds_ahead(progress(jobs_started=2_000)) <= 3.5
     assert "close_input" not in load.calls
 
 
 def test_an_open_loop_is_fed_by_its_rate_from_the_start() -> None:
     load = fake()
-    feeder = Feeder(Counting(), load, peak_requests_s=5_000)
+    feeder = Feeder(Counting(), load, peak_jobs_s=5_000)
     feeder.fill()
     assert feeder.pushed >= 15_000
 
@@ -82,5 +82,48 @@ def test_long_bodies_are_held_within_bounds() -> None:
     assert source.most_at_once <= 2
     assert sum(len(body) for body in load.bodies) <= 80_000_000
     pushed = feeder.pushed
-    feeder.top_up(progress(started=1, elapsed_ns=SECOND_NS))
+    feeder.top_up(progress(jobs_started=1, elapsed_ns=SECOND_NS))
     assert feeder.pushed <= pushed + 1
+
+
+class Jobs(Counting):
+    """Jobs of three calls each."""
+
+    def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
+        first = self.next_index
+        batch, plan = super().take(n)
+        numbers = [first + job for job in range(n) for _ in range(3)]
+        columns = {
+            "body": pa.array([str(number).encode() for number in numbers], pa.binary()),
+            "request_index": pa.array(
+                [job * 1024 + step for job in range(first, first + n) for step in range(3)]
+            ),
+            "session": pa.array(numbers, pa.uint64()),
+        }
+        return pa.record_batch(columns), plan
+
+
+def test_jobs_of_several_calls_are_counted_as_jobs() -> None:
+    load = fake()
+    feeder = Feeder(Jobs(), load, limit=1_000)
+    feeder.fill(4)
+    assert feeder.pushed >= 256
+    assert len(load.bodies) == 3 * feeder.pushed
+    left = feeder.unused(started=200)
+    assert left[0].column("session")[0].as_py() == 200
+    assert sum(batch.num_rows for batch in left) == 3 * (feeder.pushed - 200)
+    again = Feeder(Jobs(), fake(), limit=2, leftover=left)
+    again.fill()
+    assert again.pushed == 2
+    assert [batch.num_rows for batch in again.unused(started=0)][:2] == [3, 3]
+
+
+def test_a_source_that_ends_closes_the_input() -> None:
+    class Short(Jobs):
+        def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
+            return super().take(min(n, 5 - self.next_index))
+
+    load = fake()
+    feeder = Feeder(Short(), load, limit=None)
+    feeder.fill()
+    assert (feeder.pushed, feeder.complete, load.calls) == (5, True, ["close_input"])

@@ -112,7 +112,7 @@ def test_the_document_has_the_agreed_keys() -> None:
     document = json.loads(spec.to_json())
     assert set(document) == {
         "schema", "target", "arrival", "concurrency_cap", "seed", "segment", "first_index", "max_requests",
-        "duration_ns", "warmup_requests", "warmup_ns", "timeout_ns", "threads", "new_connections",
+        "duration_ns", "warmup_requests", "warmup_ns", "timeout_ns", "hangup_wait_ns", "threads", "new_connections",
         "max_event_bytes", "keep_text", "kernel_stamps",
     }  # fmt: skip
     assert document["schema"] == "paceline.load/1"
@@ -150,3 +150,28 @@ def test_a_stored_plan_comes_back_the_same() -> None:
 
 def test_threads_grow_with_streams() -> None:
     assert [auto_threads(n) for n in (None, 1, 1_000, 1_001, 100_000)] == [1, 1, 1, 2, 8]
+
+
+def test_jobs_are_counted_by_their_own_option() -> None:
+    plan = plan_load(LoadOptions(has_jobs=True, concurrency=2, jobs=7))
+    assert (plan.jobs, plan.requests) == (True, 7)
+    assert plan.describe() == ["closed loop of 2 jobs in flight; 7 jobs"]
+    assert plan_load(LoadOptions(has_jobs=True)).requests == 20
+    with pytest.raises(ConfigError, match="--requests counts requests") as info:
+        plan_load(LoadOptions(has_jobs=True, requests=7))
+    assert "--jobs 7" in str(info.value.hint)
+    with pytest.raises(ConfigError, match="--jobs counts jobs"):
+        plan_load(LoadOptions(jobs=7))
+
+
+def test_a_replay_ends_by_itself_and_takes_no_other_arrival() -> None:
+    plan = plan_load(LoadOptions(replay=True, concurrency=3))
+    assert (plan.arrival.kind, plan.requests, plan.duration_ns, plan.concurrency_cap) == (
+        "replay",
+        None,
+        None,
+        3,
+    )
+    assert "the trace's own instant" in plan.describe()[0]
+    with pytest.raises(ConfigError, match="--rate says when"):
+        plan_load(LoadOptions(replay=True, rate_requests_s=4))

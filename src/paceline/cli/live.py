@@ -101,14 +101,14 @@ def plain_line(snapshot: "Snapshot") -> str:
     parts = [
         f"{_clock(snapshot.elapsed_s)}{_left(snapshot)}",
         f"{snapshot.in_flight} in flight",
-        f"{snapshot.finished}{_of(snapshot)} done",
-        f"{format_number(snapshot.achieved_requests_s)} req/s",
+        _done(snapshot),
+        f"{format_number(snapshot.achieved_requests_s)} {_unit(snapshot)}/s",
         f"{format_number(snapshot.output_tok_s)} tok/s",
     ]
     for name, three in (("TTFT", snapshot.ttft_ms), ("ITL", snapshot.itl_ms)):
         if three is not None:
             parts.append(f"{name} {format_ms(three[0])} (p99 {format_ms(three[2])})")
-    failed = {name: count for name, count in snapshot.outcomes.items() if name != "ok"}
+    failed = {name: count for name, count in snapshot.outcomes.items() if name not in ("ok", "hung_up")}
     if failed:
         parts.append("failed: " + outcome_words(failed))
     if snapshot.stopping:
@@ -143,8 +143,8 @@ def render(title: str, snapshot: "Snapshot") -> "RenderableType":
     rates = Table.grid(padding=(0, 3, 0, 0))
     rates.add_row(
         f"in flight {snapshot.in_flight}",
-        f"offered {format_number(snapshot.offered_requests_s)} req/s",
-        f"achieved {format_number(snapshot.achieved_requests_s)} req/s",
+        f"offered {format_number(snapshot.offered_requests_s)} {_unit(snapshot)}/s",
+        f"achieved {format_number(snapshot.achieved_requests_s)} {_unit(snapshot)}/s",
         f"{format_number(snapshot.output_tok_s)} tok/s",
     )
     figures = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
@@ -154,7 +154,7 @@ def render(title: str, snapshot: "Snapshot") -> "RenderableType":
     for name, three in (("TTFT", snapshot.ttft_ms), ("ITL", snapshot.itl_ms)):
         figures.add_row(name, *([format_ms(value) for value in three] if three else ["-"] * 3))
     lines: list[Any] = [head, bar, rates, figures]
-    lines.append(Text(f"{snapshot.finished}{_of(snapshot)} done: {outcome_words(snapshot.outcomes)}"))
+    lines.append(Text(f"{_done(snapshot)}: {outcome_words(snapshot.outcomes)}"))
     note = _note(snapshot)
     if note:
         lines.append(Text(note, style="yellow"))
@@ -176,12 +176,20 @@ def _share(snapshot: "Snapshot") -> float | None:
     if snapshot.total_s is not None and snapshot.total_s > 0:
         shares.append(snapshot.elapsed_s / snapshot.total_s)
     if snapshot.total_requests:
-        shares.append(snapshot.finished / snapshot.total_requests)
+        done = snapshot.jobs_done if snapshot.jobs else snapshot.finished
+        shares.append(done / snapshot.total_requests)
     return min(max(shares), 1.0) if shares else None
 
 
-def _of(snapshot: "Snapshot") -> str:
-    return f" of {snapshot.total_requests}" if snapshot.total_requests else ""
+def _done(snapshot: "Snapshot") -> str:
+    of = f" of {snapshot.total_requests}" if snapshot.total_requests else ""
+    if snapshot.jobs:
+        return f"{snapshot.jobs_done}{of} jobs, {snapshot.finished} calls done"
+    return f"{snapshot.finished}{of} done"
+
+
+def _unit(snapshot: "Snapshot") -> str:
+    return "jobs" if snapshot.jobs else "req"
 
 
 def _left(snapshot: "Snapshot") -> str:

@@ -1,9 +1,10 @@
 """What the measuring code needs of the Rust core and of the workload, so that tests can stand in for both."""
 
+import json
 import resource
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -67,3 +68,13 @@ def core_load_run(spec_json: str) -> LoadHandle:
         return _core.LoadRun(spec_json)
     except ValueError as error:
         raise ConfigError(f"the load generator refuses this load: {error}") from None
+
+
+def core_reader(
+    protocol: str, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
+) -> dict[str, Any]:
+    """What the load generator would read in a response: the row's columns that a response fills."""
+    from paceline import _core
+
+    found: dict[str, Any] = json.loads(_core.observe(protocol, streaming, status, content_type, chunks))
+    return found

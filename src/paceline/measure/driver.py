@@ -39,11 +39,11 @@ def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path |
     """
     plan = prepared.job.load
     interrupts = Interrupts()
-    observe = observer(LiveStats(plan.total_requests, plan.total_ns), watch, interrupts)
+    observe = observer(LiveStats(plan.total_requests, plan.total_ns, jobs=plan.jobs), watch, interrupts)
     spec = plan.spec(prepared.load_target)
     segment = Segment(spec, plan, prepared.source(), load=prepared.load, observe=observe)
     # Everything that takes time or can fail is done before there is a run to store.
-    segment.fill(prepared.first_rows)
+    segment.fill(prepared.first_jobs)
     with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
         return close_run(writer, segment.run(writer, interrupts), streams_known=plan.streams is not None)
 
@@ -70,21 +70,22 @@ def resume(
     """
     plan = prepared.job.load
     with RunWriter.reopen(ref, at=home) as writer:
-        finished = writer.finished_indices()
+        # A job that was cut off in its midst is not begun again: its first calls have been answered.
+        done = writer.begun_jobs() if plan.jobs else writer.finished_indices()
         elapsed_ns = sum(int(segment["elapsed_ns"]) for segment in writer.manifest.segments)
-        if _nothing_left(plan.total_requests, len(finished)) or _nothing_left(plan.total_ns, elapsed_ns):
+        if _nothing_left(plan.total_requests, len(done)) or _nothing_left(plan.total_ns, elapsed_ns):
             writer.finish("complete")
             return RunResult(writer.id, "complete")
         spec = plan.spec(
             prepared.load_target,
             segment=writer.next_segment,
-            started=len(finished),
+            started=len(done),
             elapsed_ns=elapsed_ns,
         )
         interrupts = Interrupts()
-        observe = observer(LiveStats(spec.max_requests, spec.duration_ns), watch, interrupts)
-        segment = Segment(spec, plan, prepared.source(finished), load=prepared.load, observe=observe)
-        segment.fill(prepared.first_rows)
+        observe = observer(LiveStats(spec.max_requests, spec.duration_ns, jobs=plan.jobs), watch, interrupts)
+        segment = Segment(spec, plan, prepared.source(done, elapsed_ns), load=prepared.load, observe=observe)
+        segment.fill(prepared.first_jobs)
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
         with interrupts:

@@ -1,4 +1,4 @@
-"""Keeps request bodies ready ahead of the load generator, within bounds."""
+"""Keeps jobs ready ahead of the load generator, within bounds. A plain request is a job of one call."""
 
 from collections import deque
 from typing import Any
@@ -6,22 +6,23 @@ from typing import Any
 import pyarrow as pa
 
 from paceline.measure.border import BodySource, LoadHandle
+from paceline.measure.sources import first_rows_of_jobs
 
 # Enough that a second of hiccup in Python starves nobody, little enough that no run holds its whole
 # workload.
 AHEAD_S = 3.0
-FIRST_ROWS = 2_000
-MOST_ROWS = 65_536
+FIRST_JOBS = 2_000
+MOST_JOBS = 65_536
 MOST_BYTES = 64 * 1024 * 1024
-TAKE_ROWS = 256
+TAKE_JOBS = 256
 TAKE_BYTES = 8 * 1024 * 1024
 
 
 class Feeder:
-    """Pushes bodies of one source into one segment's load generator.
+    """Pushes jobs of one source into one segment's load generator.
 
-    `limit` is the number of requests of the segment, None when time ends it. `leftover` are bodies that an
-    earlier segment had been given and did not send; they go first.
+    `limit` is the number of jobs of the segment, None when time or the source ends it. `leftover` are rows that
+    an earlier segment had been given and did not begin; they go first.
     """
 
     def __init__(
@@ -30,111 +31,115 @@ class Feeder:
         handle: LoadHandle,
         *,
         limit: int | None = None,
-        peak_requests_s: float | None = None,
+        peak_jobs_s: float | None = None,
         streams: int | None = None,
         leftover: list[pa.RecordBatch] | None = None,
     ) -> None:
         self._source = source
         self._handle = handle
         self._limit = limit
-        self._rate_requests_s = peak_requests_s or 0.0
+        self._rate_jobs_s = peak_jobs_s or 0.0
         self._streams = streams or 1
         self._leftover = deque(leftover or [])
-        self._sent_ahead: deque[pa.RecordBatch] = deque()
-        self._dropped_rows = 0
+        self._sent_ahead: deque[tuple[pa.RecordBatch, int]] = deque()
+        self._dropped_jobs = 0
         self._pushed = 0
-        # Until one was seen, a body is taken to be long: it may be of a million tokens.
-        self._bytes_per_row = 2.0 * 1024 * 1024
+        # Until one was seen, a job is taken to be long: it may be of a million tokens.
+        self._bytes_per_job = 2.0 * 1024 * 1024
         self._seen = (0, 0)
         self._closed = False
 
     @property
     def pushed(self) -> int:
-        """Bodies given to the load generator so far."""
+        """Jobs given to the load generator so far."""
         return self._pushed
 
     @property
     def complete(self) -> bool:
-        """All bodies that the segment can need have been pushed."""
+        """All jobs that the segment can need have been pushed."""
         return self._closed
 
-    def fill(self, rows: int = FIRST_ROWS) -> list[pa.Table]:
-        """Before the clock starts: the first bodies. Returns the plan rows that belong to what was made."""
+    def fill(self, jobs: int = FIRST_JOBS) -> list[pa.Table]:
+        """Before the clock starts: the first jobs. Returns the plan rows that belong to what was made."""
         first = self._push_up_to(1)
-        return first + self._push_up_to(min(max(rows, self._wanted()), MOST_ROWS) - self._pushed)
+        return first + self._push_up_to(min(max(jobs, self._wanted()), MOST_JOBS) - self._pushed)
 
     def top_up(self, progress: dict[str, Any]) -> list[pa.Table]:
         """While the segment runs: replace what has been taken. Returns the plan rows of what was made."""
-        started, elapsed_ns = int(progress["started"]), int(progress["elapsed_ns"])
+        started, elapsed_ns = int(progress["jobs_started"]), int(progress["elapsed_ns"])
         last_started, last_ns = self._seen
         if elapsed_ns > last_ns:
-            now_requests_s = (started - last_started) * 1e9 / (elapsed_ns - last_ns)
+            now_jobs_s = (started - last_started) * 1e9 / (elapsed_ns - last_ns)
             # Falls slowly: a pause of the endpoint must not empty the queue just before its return.
-            self._rate_requests_s = max(now_requests_s, 0.8 * self._rate_requests_s)
+            self._rate_jobs_s = max(now_jobs_s, 0.8 * self._rate_jobs_s)
             self._seen = (started, elapsed_ns)
         self._forget(started)
         return self._push_up_to(self._wanted() - (self._pushed - started))
 
     def seconds_ahead(self, progress: dict[str, Any]) -> float:
         """How long what is queued lasts at the rate seen so far."""
-        if self._closed or self._rate_requests_s <= 0:
+        if self._closed or self._rate_jobs_s <= 0:
             return float("inf")
-        return (self._pushed - int(progress["started"])) / self._rate_requests_s
+        return (self._pushed - int(progress["jobs_started"])) / self._rate_jobs_s
 
     def unused(self, started: int) -> list[pa.RecordBatch]:
-        """What was pushed and not begun when the segment had begun `started` requests."""
+        """What was pushed and not begun when the segment had begun `started` jobs."""
         self._forget(started)
-        batches = list(self._sent_ahead)
-        begun = started - self._dropped_rows
+        batches = [batch for batch, _ in self._sent_ahead]
+        begun = started - self._dropped_jobs
         if batches and begun > 0:
-            batches[0] = batches[0].slice(begun)
+            batches[0] = batches[0].slice(int(first_rows_of_jobs(batches[0])[begun]))
         return [batch for batch in batches if batch.num_rows] + list(self._leftover)
 
-    def _rows_at_once(self) -> int:
-        return max(1, min(TAKE_ROWS, int(TAKE_BYTES / self._bytes_per_row)))
+    def _jobs_at_once(self) -> int:
+        return max(1, min(TAKE_JOBS, int(TAKE_BYTES / self._bytes_per_job)))
 
     def _wanted(self) -> int:
-        by_rate = self._rate_requests_s * AHEAD_S
-        most = min(MOST_ROWS, max(1, int(MOST_BYTES / self._bytes_per_row)))
-        return min(int(max(by_rate, 2 * self._streams, TAKE_ROWS)), most)
+        by_rate = self._rate_jobs_s * AHEAD_S
+        most = min(MOST_JOBS, max(1, int(MOST_BYTES / self._bytes_per_job)))
+        return min(int(max(by_rate, 2 * self._streams, TAKE_JOBS)), most)
 
     def _forget(self, started: int) -> None:
-        while self._sent_ahead and started - self._dropped_rows >= self._sent_ahead[0].num_rows:
-            self._dropped_rows += self._sent_ahead.popleft().num_rows
+        while self._sent_ahead and started - self._dropped_jobs >= self._sent_ahead[0][1]:
+            self._dropped_jobs += self._sent_ahead.popleft()[1]
 
-    def _push_up_to(self, rows: int) -> list[pa.Table]:
+    def _push_up_to(self, jobs: int) -> list[pa.Table]:
         plans = []
         budget = MOST_BYTES
-        while rows > 0 and budget > 0 and not self._closed:
-            left = rows if self._limit is None else min(rows, self._limit - self._pushed)
+        while jobs > 0 and budget > 0 and not self._closed:
+            left = jobs if self._limit is None else min(jobs, self._limit - self._pushed)
             if left > 0:
-                batch, plan = self._next(min(left, self._rows_at_once()))
+                batch, plan = self._next(min(left, self._jobs_at_once()))
                 if plan is not None:
                     plans.append(plan)
                 if batch.num_rows:
-                    self._push(batch)
-                rows -= batch.num_rows
-                budget -= batch.nbytes
-                if batch.num_rows == 0:
+                    jobs -= self._push(batch)
+                else:
                     self._close()
+                budget -= batch.nbytes
             if self._limit is not None and self._pushed >= self._limit:
                 self._close()
         return plans
 
-    def _next(self, rows: int) -> tuple[pa.RecordBatch, pa.Table | None]:
+    def _next(self, jobs: int) -> tuple[pa.RecordBatch, pa.Table | None]:
         if not self._leftover:
-            return self._source.take(rows)
+            return self._source.take(jobs)
         batch = self._leftover.popleft()
-        if batch.num_rows > rows:
+        first_rows = first_rows_of_jobs(batch)
+        if len(first_rows) > jobs:
+            rows = int(first_rows[jobs])
             self._leftover.appendleft(batch.slice(rows))
             batch = batch.slice(0, rows)
         return batch, None
 
-    def _push(self, batch: pa.RecordBatch) -> None:
+    def _push(self, batch: pa.RecordBatch) -> int:
+        """Hands a batch over, and says how many jobs are in it."""
         self._handle.push(batch)
-        self._sent_ahead.append(batch)
-        self._pushed += batch.num_rows
-        self._bytes_per_row = max(batch.nbytes / batch.num_rows, 1.0)
+        jobs = len(first_rows_of_jobs(batch))
+        self._sent_ahead.append((batch, jobs))
+        self._pushed += jobs
+        self._bytes_per_job = max(batch.nbytes / jobs, 1.0)
+        return jobs
 
     def _close(self) -> None:
         if not self._closed:

@@ -17,7 +17,7 @@ from paceline.measure.driver import RunResult, Watcher, close_run, observer
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats
-from paceline.measure.load_spec import LoadPlan, Ramp
+from paceline.measure.load_spec import LoadPlan, Ramp, Replay
 from paceline.measure.segment import Segment, SegmentResult
 from paceline.store.writer import RunWriter
 
@@ -49,6 +49,11 @@ def pairs_for(plan: LoadPlan) -> int:
         raise ConfigError(
             "a ramp cannot be interleaved: each block would see another part of it",
             "compare at one --rate or --concurrency, or measure each alone and compare the runs",
+        )
+    if isinstance(plan.arrival, Replay):
+        raise ConfigError(
+            "a trace cannot be interleaved: each block would see another part of it",
+            "measure each endpoint alone with the trace, and compare the runs",
         )
     possible = [MOST_PAIRS]
     if plan.total_requests is not None:
@@ -89,7 +94,7 @@ def _open(a: Prepared, b: Prepared, pairs: int, stack: ExitStack, home: Path | N
         load = {**own.load, "interleaved": {"side": name, "with": other.id, "pairs": pairs}}
         writer = stack.enter_context(RunWriter.create(own.model_copy(update={"load": load}), at=home))
         plan = prepared.job.load
-        stats = LiveStats(plan.total_requests, plan.total_ns, label=name)
+        stats = LiveStats(plan.total_requests, plan.total_ns, label=name, jobs=plan.jobs)
         sides.append(_Side(name, prepared, writer, prepared.source(), stats))
     return sides
 
@@ -115,7 +120,7 @@ def _run_block(side: _Side, pair: int, pairs: int, interrupts: Interrupts, watch
         observe=observer(side.stats, watch, interrupts),
         leftover=side.leftover,
     )
-    segment.fill(side.prepared.first_rows)
+    segment.fill(side.prepared.first_jobs)
     side.last = segment.run(side.writer, interrupts)
     side.peak_in_flight = max(side.peak_in_flight, side.last.peak_in_flight)
     side.started += side.last.started

@@ -14,7 +14,7 @@ from paceline.endpoints.target import Target
 from paceline.errors import ConfigError
 from paceline.measure.border import LoadFactory, core_load_run
 from paceline.measure.calibrate import current_error
-from paceline.measure.feeder import FIRST_ROWS
+from paceline.measure.feeder import FIRST_JOBS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
@@ -61,20 +61,20 @@ class Prepared:
     notes: tuple[str, ...] = ()
     load: LoadFactory = core_load_run
 
-    def source(self, finished: npt.NDArray[np.uint64] | None = None) -> IndexedSource:
-        """The requests, without those that are finished."""
-        return IndexedSource(self.requests, finished)
+    def source(self, done: npt.NDArray[np.uint64] | None = None, elapsed_ns: int = 0) -> IndexedSource:
+        """The jobs, without those that are done; a trace goes on where it was after `elapsed_ns`."""
+        return IndexedSource(self.requests, done, elapsed_ns=elapsed_ns)
 
     @property
-    def first_rows(self) -> int:
-        """Bodies to make before the clock starts: all that the run can need, where making one is slow."""
+    def first_jobs(self) -> int:
+        """Jobs to make before the clock starts: all that the run can need, where making one is slow."""
         plan = self.job.load
         if not self.requests.encodes_each:
-            return FIRST_ROWS
+            return FIRST_JOBS
         if plan.total_requests is not None:
             return plan.total_requests
         expected = (plan.peak_requests_s or 0.0) * (plan.total_ns or 0) / 1e9
-        return max(FIRST_ROWS, int(1.1 * expected))
+        return max(FIRST_JOBS, int(1.1 * expected))
 
     def manifest(self) -> RunManifest:
         """The stored run's beginning."""

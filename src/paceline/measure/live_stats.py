@@ -40,7 +40,9 @@ class LogHistogram:
 class Snapshot:
     """How a run stands.
 
-    Rates are those of the last five seconds; percentiles (50, 95, 99) are of all `ok` requests so far.
+    Rates are those of the last five seconds; percentiles (50, 95, 99) are of all good requests so far.
+    `total_requests` counts jobs where a job has several calls (`jobs`), as `jobs_done` does; the planned are
+    jobs as well.
     """
 
     state: str
@@ -62,13 +64,18 @@ class Snapshot:
     schedule_lag_p99_ms: float = 0.0
     stopping: bool = False
     label: str = ""
+    jobs: bool = False
+    jobs_done: int = 0
 
 
 class LiveStats:
     """Turns polls into snapshots. One object a run; segments follow each other in it."""
 
-    def __init__(self, total_requests: int | None, total_ns: int | None, label: str = "") -> None:
+    def __init__(
+        self, total_requests: int | None, total_ns: int | None, label: str = "", *, jobs: bool = False
+    ) -> None:
         self._total_requests = total_requests
+        self._jobs = jobs
         self._total_ns = total_ns
         self._label = label
         self._ttft = LogHistogram()
@@ -115,6 +122,8 @@ class LiveStats:
             schedule_lag_p99_ms=progress["schedule_lag_ns"]["p99"] / 1e6,
             stopping=stopping,
             label=self._label,
+            jobs=self._jobs,
+            jobs_done=_done(now, self._jobs),
         )
 
     def _close_segment(self, last: dict[str, Any]) -> None:
@@ -124,7 +133,7 @@ class LiveStats:
             self._outcomes_before[name] = self._outcomes_before.get(name, 0) + int(count)
 
     def _rates(self, now: dict[str, int]) -> tuple[float, float, float]:
-        point = (now["elapsed_ns"], now["planned"], now["finished"], now["token_events"])
+        point = (now["elapsed_ns"], now["planned"], _done(now, self._jobs), now["token_events"])
         self._points.append(point)
         while len(self._points) > 2 and point[0] - self._points[1][0] >= WINDOW_NS:
             self._points.popleft()
@@ -140,14 +149,15 @@ class LiveStats:
         left = []
         if self._total_ns is not None:
             left.append(max(self._total_ns - now["elapsed_ns"], 0) / 1e9)
-        if self._total_requests is not None and now["finished"] > 0:
-            pace_s = now["elapsed_ns"] / 1e9 / now["finished"]
-            left.append(max(self._total_requests - now["finished"], 0) * pace_s)
+        done = _done(now, self._jobs)
+        if self._total_requests is not None and done > 0:
+            pace_s = now["elapsed_ns"] / 1e9 / done
+            left.append(max(self._total_requests - done, 0) * pace_s)
         return min(left) if left else None
 
     def _count(self, batch: pa.RecordBatch) -> None:
         measured = np.asarray(batch.column("phase")) == "measure"
-        ok = measured & (np.asarray(batch.column("outcome")) == "ok")
+        ok = measured & np.isin(np.asarray(batch.column("outcome")), ("ok", "hung_up"))
         lists: Any = batch.column("event_ns")
         offsets = np.asarray(lists.offsets).astype(np.int64)
         offsets = offsets - offsets[0]
@@ -171,7 +181,21 @@ class LiveStats:
         self._itl.add(gaps / np.maximum(event_tokens[places], 1))
 
 
-_SUMMED = ("elapsed_ns", "planned", "started", "finished", "token_events", "starved")
+_SUMMED = (
+    "elapsed_ns",
+    "planned",
+    "started",
+    "finished",
+    "token_events",
+    "starved",
+    "jobs_finished",
+    "jobs_failed",
+)
+
+
+def _done(now: dict[str, int], jobs: bool) -> int:
+    """Jobs that have ended; a request is one where it stands alone."""
+    return now["jobs_finished"] + now["jobs_failed"] if jobs else now["finished"]
 
 
 def _three(histogram: LogHistogram) -> tuple[float, float, float] | None:

@@ -14,7 +14,10 @@ from paceline.units import Count, parse_count_or_duration, parse_duration_ns
 
 DEFAULT_CONCURRENCY = 1
 DEFAULT_REQUESTS = 100
+DEFAULT_JOBS = 20
 DEFAULT_TIMEOUT_NS = 120_000_000_000
+# Long enough for an engine to finish a step and look; a server that goes on for longer has not noticed.
+DEFAULT_HANGUP_WAIT_NS = 5_000_000_000
 # A load thread costs about 10 us a streamed event, so one carries a thousand streams of 50 events a second on
 # half a core; a second thread on a small machine only takes a core from the endpoint.
 STREAMS_PER_THREAD = 1_000
@@ -66,7 +69,14 @@ class Ramp(_Frozen):
     shape: Literal["constant", "poisson"] = "poisson"
 
 
-Arrival = Annotated[Closed | Constant | Poisson | Gamma | Ramp, Field(discriminator="kind")]
+class Replay(_Frozen):
+    """Each job brings its own instant, as a trace has them."""
+
+    kind: Literal["replay"] = "replay"
+
+
+AnyArrival = Closed | Constant | Poisson | Gamma | Ramp | Replay
+Arrival = Annotated[AnyArrival, Field(discriminator="kind")]
 
 
 class LoadTarget(_Frozen):
@@ -98,6 +108,7 @@ class LoadSpec(_Frozen):
     warmup_requests: int
     warmup_ns: int
     timeout_ns: int
+    hangup_wait_ns: int
     threads: int
     new_connections: bool
     max_event_bytes: int
@@ -112,11 +123,13 @@ class LoadSpec(_Frozen):
 class LoadPlan(_Frozen):
     """The load of a whole run, as it is stored; durations in ns, warm-up apart from what is measured.
 
-    `requests` and `duration_ns` are the measured part: warm-up comes before and on top, except that warm-up
+    Where a job is a request, a request; where it is several calls (`jobs`), a job: that is what `requests`,
+    `warmup_requests`, rates and concurrency count. `requests` and `duration_ns` are the measured part: warm-up comes before and on top, except that warm-up
     given as a number of requests runs inside `duration_ns`.
     """
 
     arrival: Arrival
+    jobs: bool = False
     concurrency_cap: int | None = Field(default=None, ge=1, le=1_000_000)
     seed: int = Field(default=1, ge=0, lt=1 << 64)
     requests: int | None = Field(default=None, ge=1)
@@ -124,6 +137,7 @@ class LoadPlan(_Frozen):
     warmup_requests: int = Field(default=0, ge=0)
     warmup_ns: int = Field(default=0, ge=0)
     timeout_ns: int = Field(default=DEFAULT_TIMEOUT_NS, ge=1)
+    hangup_wait_ns: int = Field(default=DEFAULT_HANGUP_WAIT_NS, ge=1)
     threads: int = Field(default=1, ge=1, le=256)
     new_connections: bool = False
     max_event_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
@@ -142,13 +156,13 @@ class LoadPlan(_Frozen):
 
     @property
     def streams(self) -> int | None:
-        """The most requests that can be in flight; None: no limit."""
+        """The most jobs that can be going on; None: no limit."""
         return self.arrival.concurrency if isinstance(self.arrival, Closed) else self.concurrency_cap
 
     @property
     def peak_requests_s(self) -> float | None:
-        """The highest offered rate; None in a closed loop, where the endpoint decides."""
-        if isinstance(self.arrival, Closed):
+        """The highest offered rate of jobs; None in a closed loop and a replay, which decide by themselves."""
+        if isinstance(self.arrival, Closed | Replay):
             return None
         if isinstance(self.arrival, Ramp):
             return max(self.arrival.from_requests_s, self.arrival.to_requests_s)
@@ -184,6 +198,7 @@ class LoadPlan(_Frozen):
             warmup_requests=max(self.warmup_requests - started, 0),
             warmup_ns=max(self.warmup_ns - elapsed_ns, 0),
             timeout_ns=self.timeout_ns,
+            hangup_wait_ns=self.hangup_wait_ns,
             threads=self.threads,
             new_connections=self.new_connections,
             max_event_bytes=self.max_event_bytes,
@@ -193,33 +208,33 @@ class LoadPlan(_Frozen):
 
     def describe(self) -> list[str]:
         """The load in words, one thought a line, for the head of a run."""
-        lines = [f"{_arrival_words(self.arrival)}; {self._length_words()}"]
+        unit = "job" if self.jobs else "request"
+        length = self._length_words(unit + "s")
+        lines = ["; ".join(part for part in (_arrival_words(self.arrival, unit), length) if part)]
         if self.concurrency_cap is not None:
             lines.append(
-                f"at most {self.concurrency_cap} in flight: a request that is due then waits for a slot, "
+                f"at most {self.concurrency_cap} in flight: a {unit} that is due then waits for a slot, "
                 "and is recorded as late"
             )
         return lines
 
-    def _length_words(self) -> str:
+    def _length_words(self, units: str) -> str:
         parts = []
         if self.requests is not None:
-            parts.append(f"{self.requests} requests")
+            parts.append(f"{self.requests} {units}")
         if self.duration_ns is not None:
             parts.append(f"{self.duration_ns / 1e9:g} s")
         text = " or ".join(parts)
         if self.requests is not None and self.duration_ns is not None:
             text += ", whichever comes first"
         if self.warmup_requests:
-            text += f", after {self.warmup_requests} warm-up requests"
+            text += f", after {self.warmup_requests} warm-up {units}"
         if self.warmup_ns:
             text += f", after {self.warmup_ns / 1e9:g} s of warm-up"
         return text
 
 
-def _rest_of(
-    arrival: Closed | Constant | Poisson | Gamma | Ramp, elapsed_ns: int
-) -> Closed | Constant | Poisson | Gamma | Ramp:
+def _rest_of(arrival: AnyArrival, elapsed_ns: int) -> AnyArrival:
     """A ramp that goes on goes on from the rate it had reached."""
     if not isinstance(arrival, Ramp) or not 0 < elapsed_ns < arrival.over_ns:
         return arrival
@@ -237,28 +252,34 @@ def _lesser(first: int | None, second: int | None) -> int | None:
     return min(given) if given else None
 
 
-def _arrival_words(arrival: Closed | Constant | Poisson | Gamma | Ramp) -> str:
+def _arrival_words(arrival: AnyArrival, unit: str) -> str:
     match arrival:
         case Closed():
             if arrival.concurrency == 1:
-                return "one request at a time"
-            return f"closed loop of {arrival.concurrency} in flight"
+                return f"one {unit} at a time"
+            return f"closed loop of {arrival.concurrency} {unit}s in flight"
         case Constant():
-            return f"{arrival.rate_requests_s:g} requests/s, evenly spaced"
+            return f"{arrival.rate_requests_s:g} {unit}s/s, evenly spaced"
         case Poisson():
-            return f"{arrival.rate_requests_s:g} requests/s, Poisson"
+            return f"{arrival.rate_requests_s:g} {unit}s/s, Poisson"
         case Gamma():
-            return f"{arrival.rate_requests_s:g} requests/s, gamma gaps of shape {arrival.burstiness:g}"
+            return f"{arrival.rate_requests_s:g} {unit}s/s, gamma gaps of shape {arrival.burstiness:g}"
         case Ramp():
             return (
-                f"ramp from {arrival.from_requests_s:g} to {arrival.to_requests_s:g} requests/s "
+                f"ramp from {arrival.from_requests_s:g} to {arrival.to_requests_s:g} {unit}s/s "
                 f"over {arrival.over_ns / 1e9:g} s, {arrival.shape}"
             )
+        case Replay():
+            return f"each {unit} at the trace's own instant"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """The load as a user writes it. Text options are those of the command line."""
+    """The load as a user writes it. Text options are those of the command line.
+
+    `jobs`: the number of jobs, where a job has several calls (`has_jobs`). `replay`: the workload brings its
+    own instants.
+    """
 
     concurrency: int | None = None
     rate_requests_s: float | None = None
@@ -273,6 +294,9 @@ class LoadOptions:
     threads: int | None = None
     new_connections: bool = False
     keep_text: bool = True
+    jobs: int | None = None
+    has_jobs: bool = False
+    replay: bool = False
 
 
 def plan_load(options: LoadOptions) -> LoadPlan:
@@ -281,17 +305,18 @@ def plan_load(options: LoadOptions) -> LoadPlan:
     Raises ConfigError for what is impossible, with the way out as hint.
     """
     _check_positive(options)
-    requests = options.requests
+    requests = _count(options)
     duration_ns = None if options.duration is None else _duration("--duration", options.duration)
-    if requests is None and duration_ns is None:
-        requests = DEFAULT_REQUESTS
-    arrival = _arrival(options, duration_ns)
+    if requests is None and duration_ns is None and not options.replay:
+        requests = DEFAULT_JOBS if options.has_jobs else DEFAULT_REQUESTS
+    arrival = Replay() if _replays(options) else _arrival(options, duration_ns)
     closed = isinstance(arrival, Closed)
     warmup_requests, warmup_ns = _warmup(options, arrival)
     cap = None if closed else options.concurrency
     streams = arrival.concurrency if isinstance(arrival, Closed) else cap
     return LoadPlan(
         arrival=arrival,
+        jobs=options.has_jobs,
         concurrency_cap=cap,
         seed=options.seed,
         requests=requests,
@@ -303,6 +328,39 @@ def plan_load(options: LoadOptions) -> LoadPlan:
         new_connections=options.new_connections,
         keep_text=options.keep_text,
     )
+
+
+def _count(options: LoadOptions) -> int | None:
+    """How many jobs, by the option that fits the workload. Raises ConfigError for the other."""
+    if options.has_jobs and options.requests is not None:
+        raise ConfigError(
+            "--requests counts requests, and this workload's jobs are of several calls",
+            f"say how many jobs: --jobs {options.requests}",
+        )
+    if not options.has_jobs and options.jobs is not None:
+        raise ConfigError(
+            "--jobs counts jobs of several calls, and here each request stands alone",
+            f"say how many requests: --requests {options.jobs}",
+        )
+    return options.jobs if options.has_jobs else options.requests
+
+
+def _replays(options: LoadOptions) -> bool:
+    """The workload's own instants hold. Raises ConfigError for another arrival process beside them."""
+    if not options.replay:
+        return False
+    for name, given in (
+        ("--rate", options.rate_requests_s),
+        ("--arrival", options.arrival),
+        ("--burstiness", options.burstiness),
+        ("--ramp", options.ramp),
+    ):
+        if given is not None:
+            raise ConfigError(
+                f"{name} says when requests are sent, and so does the trace",
+                "leave it out, or take the trace's lengths alone: --no-trace-instants",
+            )
+    return True
 
 
 def auto_threads(streams: int | None) -> int:
@@ -318,6 +376,7 @@ def _check_positive(options: LoadOptions) -> None:
         ("--rate", options.rate_requests_s, 1e7, "5"),
         ("--burstiness", options.burstiness, 1e7, "0.5"),
         ("--requests", options.requests, None, "100"),
+        ("--jobs", options.jobs, None, "20"),
         ("--threads", options.threads, 256, "2"),
     ):
         # Written so that a NaN does not pass.
@@ -337,7 +396,7 @@ def _check_positive(options: LoadOptions) -> None:
         )
 
 
-def _arrival(options: LoadOptions, duration_ns: int | None) -> Closed | Constant | Poisson | Gamma | Ramp:
+def _arrival(options: LoadOptions, duration_ns: int | None) -> AnyArrival:
     if options.arrival is not None and options.arrival not in ARRIVALS:
         raise ConfigError(
             f"--arrival {options.arrival} is unknown",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from paceline.errors import RunError, StoreError
 from paceline.measure.border import BodySource, LoadFactory, LoadHandle
-from paceline.measure.feeder import FIRST_ROWS, Feeder
+from paceline.measure.feeder import FIRST_JOBS, Feeder
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.load_spec import LoadPlan, LoadSpec
 
@@ -49,8 +49,8 @@ class SegmentResult:
 
     @property
     def started(self) -> int:
-        """Requests begun."""
-        return int(self.progress["started"])
+        """Jobs begun."""
+        return int(self.progress["jobs_started"])
 
 
 class Segment:
@@ -73,7 +73,7 @@ class Segment:
             source,
             self._handle,
             limit=spec.max_requests,
-            peak_requests_s=plan.peak_requests_s,
+            peak_jobs_s=plan.peak_requests_s,
             streams=plan.streams,
             leftover=leftover,
         )
@@ -86,9 +86,9 @@ class Segment:
         self._progress_at = 0.0
         self._peak_in_flight = 0
 
-    def fill(self, rows: int = FIRST_ROWS) -> None:
+    def fill(self, jobs: int = FIRST_JOBS) -> None:
         """Make and hand over the first bodies; nothing is sent or stored yet."""
-        self._plans += self._feeder.fill(rows)
+        self._plans += self._feeder.fill(jobs)
 
     def run(self, sink: Sink, interrupts: Interrupts) -> SegmentResult:
         """From the first request to the last row. Raises RunError when the load generator fails."""
@@ -110,7 +110,7 @@ class Segment:
             interrupted=self._interrupts.count > self._already,
             peak_in_flight=self._peak_in_flight,
             store_error=self._store_error,
-            unused=self._feeder.unused(int(progress["started"])),
+            unused=self._feeder.unused(int(progress["jobs_started"])),
         )
 
     def _start(self) -> None:

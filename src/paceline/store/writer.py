@@ -150,6 +150,11 @@ class RunWriter:
         finished: Any = stored.filter(complete)["request_index"]
         return np.unique(finished.to_numpy().astype(np.uint64))
 
+    def begun_jobs(self) -> npt.NDArray[np.uint64]:
+        """Sorted numbers of the jobs of which any call is stored, uint64[n]."""
+        stored = read_parts(self.folder, "requests", ROW_SCHEMA, ["session"])
+        return np.unique(stored["session"].drop_null().to_numpy().astype(np.uint64))
+
     def append(self, batch: pa.RecordBatch) -> None:
         """Take rows of requests that have ended, in the schema of `ROW_SCHEMA`.
 
