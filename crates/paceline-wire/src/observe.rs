@@ -78,9 +78,11 @@ enum Body {
 }
 
 impl StreamObserver {
-    /// An observer of a response that has not begun. `streaming`: a stream was asked for.
+    /// An observer of a response that has not begun. `streaming`: a stream was asked for, which says nothing where the
+    /// protocol has none.
     #[must_use]
     pub fn new(protocol: Protocol, streaming: bool, limits: Limits) -> Self {
+        let streaming = streaming && protocol.streams();
         Self { body: Body::Undecided, seen: Seen::new(protocol, streaming, limits) }
     }
 

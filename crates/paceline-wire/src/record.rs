@@ -34,7 +34,7 @@ pub struct Observation {
     pub error: Option<String>,
     /// Why the server says that it stopped; of several, the last.
     pub finish_reason: Option<String>,
-    /// `data: [DONE]` was seen.
+    /// The protocol's end marker was seen; `data: [DONE]` is one in every protocol.
     pub end_marker: bool,
     /// From `retry-after`, where it names seconds. A date is left out: to make a duration of it needs a wall clock.
     pub retry_after_ms: Option<i64>,

@@ -3,7 +3,7 @@
 use crate::error::{excerpt, prefix, row_error};
 use crate::observe::{BodyEnd, Limits, Stamp};
 use crate::outcome::Outcome;
-use crate::protocol::{Document, Form, Generated, Protocol, server_message};
+use crate::protocol::{Document, Form, Generated, Pieces, Protocol, Usage, server_message};
 use crate::record::Observation;
 use crate::sse::{Event, SseReader};
 use crate::tokens::TokenCounter;
@@ -31,6 +31,9 @@ pub(crate) struct Seen {
     /// Nothing further can be read.
     pub(crate) broken: bool,
     tokens: TokenCounter,
+    pub(crate) pieces: Pieces,
+    /// Tokens of the prompt that no cache had or took, where the protocol counts so.
+    uncached_tokens: Option<i64>,
     text_bytes: usize,
     pub(crate) last: Stamp,
     /// The read that brought the last token event.
@@ -50,6 +53,8 @@ impl Seen {
             failure: None,
             broken: false,
             tokens: TokenCounter::new(),
+            pieces: Pieces::default(),
+            uncached_tokens: None,
             text_bytes: 0,
             last: Stamp { ns: 0, kernel: false, read: 0 },
             last_token_read: 0,
@@ -101,13 +106,13 @@ impl Seen {
         } else if !data.is_empty() {
             self.document(data);
         }
-        !self.broken
+        !self.broken && !self.row.end_marker
     }
 
     fn document(&mut self, data: &[u8]) {
         let kept_bytes = self.row.text.len();
         let keep = self.limits.keep_text.then_some((&mut self.row.text, &mut self.row.stretches));
-        let mut generated = Generated::new(keep);
+        let mut generated = Generated::new(keep, &mut self.pieces);
         let read = read(self.protocol, data, Form::Event, &mut generated);
         let (bytes, kinds) = (generated.bytes, generated.kinds);
         match read {
@@ -118,10 +123,10 @@ impl Seen {
                 self.fail(Outcome::Malformed, &text);
             }
             Ok(document) => {
-                let usage = document.usage.and_then(|usage| usage.completion());
+                let usage = document.usage.and_then(|usage| usage.completion);
                 let (listed, other_choice) = (document.listed_tokens, document.other_choice);
                 self.facts(document);
-                if bytes == 0 {
+                if kinds == 0 {
                     self.tokens.silent(listed);
                 } else {
                     let tokens = self.tokens.token_event(listed, usage, other_choice);
@@ -147,17 +152,30 @@ impl Seen {
         if !document.finish_reason.0.is_empty() {
             row.finish_reason = name(&document.finish_reason.0);
         }
-        if let Some(usage) = document.usage {
-            row.prompt_tokens = usage.prompt().or(row.prompt_tokens);
-            row.completion_tokens = usage.completion().or(row.completion_tokens);
-            row.reasoning_tokens = usage.reasoning().or(row.reasoning_tokens);
-            row.cached_tokens = usage.cached().or(row.cached_tokens);
+        row.end_marker |= document.end;
+        if let Some(usage) = &document.usage {
+            self.usage(usage);
         }
         let timings = document.timings.map(serde_json::value::RawValue::get);
         if let Some(raw) = timings.filter(|raw| raw.starts_with('{') && raw.len() <= MAX_TIMINGS_BYTES) {
-            let kept = row.server_timings.get_or_insert_default();
+            let kept = self.row.server_timings.get_or_insert_default();
             kept.clear();
             kept.push_str(raw);
+        }
+    }
+
+    /// Notes a usage: what it says holds, what it does not say stays.
+    fn usage(&mut self, usage: &Usage) {
+        let row = &mut self.row;
+        row.prompt_tokens = usage.prompt.or(row.prompt_tokens);
+        row.completion_tokens = usage.completion.or(row.completion_tokens);
+        row.reasoning_tokens = usage.reasoning.or(row.reasoning_tokens);
+        row.cached_tokens = usage.cached.or(row.cached_tokens);
+        row.cache_write_tokens = usage.cache_write.or(row.cache_write_tokens);
+        self.uncached_tokens = usage.uncached.or(self.uncached_tokens);
+        if let Some(uncached) = self.uncached_tokens {
+            let cache = row.cached_tokens.unwrap_or(0) + row.cache_write_tokens.unwrap_or(0);
+            row.prompt_tokens = Some(uncached + cache);
         }
     }
 

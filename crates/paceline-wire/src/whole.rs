@@ -46,7 +46,7 @@ fn read_error(seen: &mut Seen, status: u16, body: &[u8]) {
 }
 
 fn read_instead_of_stream(seen: &mut Seen, body: &[u8]) {
-    let read = read(seen.protocol, body, Form::Whole, &mut Generated::new(None));
+    let read = read(seen.protocol, body, Form::Whole, &mut Generated::new(None, &mut seen.pieces));
     match read.map(|document| document.error) {
         Ok(Some(error)) => seen.fail(Outcome::ErrorInStream, &error),
         Ok(None) => {
@@ -63,7 +63,7 @@ fn read_instead_of_stream(seen: &mut Seen, body: &[u8]) {
 fn read_answer(seen: &mut Seen, body: &[u8]) {
     let row = &mut seen.row;
     let keep = seen.limits.keep_text.then_some((&mut row.text, &mut row.stretches));
-    let mut generated = Generated::new(keep);
+    let mut generated = Generated::new(keep, &mut seen.pieces);
     let read = read(seen.protocol, body, Form::Whole, &mut generated);
     let (bytes, kinds) = (generated.bytes, generated.kinds);
     if read.is_err() {
@@ -81,11 +81,11 @@ fn read_answer(seen: &mut Seen, body: &[u8]) {
         }
     };
     let listed = document.listed_tokens.map(i64::from);
-    let tokens = document.usage.and_then(|usage| usage.completion()).or(listed);
+    let tokens = document.usage.and_then(|usage| usage.completion).or(listed);
     seen.facts(document);
     seen.row.events = 1;
     seen.whole = true;
-    if bytes > 0 {
+    if kinds > 0 {
         seen.token_event(kinds, bytes, tokens.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1));
     }
 }

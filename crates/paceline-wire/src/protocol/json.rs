@@ -256,56 +256,6 @@ impl<'de> Deserialize<'de> for Tokens {
     }
 }
 
-/// `usage`, with the places where servers other than OpenAI's put the same figures.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Usage {
-    prompt_tokens: Tokens,
-    completion_tokens: Tokens,
-    reasoning_tokens: Tokens,
-    cached_tokens: Tokens,
-    prompt_cache_hit_tokens: Tokens,
-    completion_tokens_details: Option<CompletionDetails>,
-    prompt_tokens_details: Option<PromptDetails>,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct CompletionDetails {
-    reasoning_tokens: Tokens,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct PromptDetails {
-    cached_tokens: Tokens,
-}
-
-impl Usage {
-    pub(crate) fn prompt(&self) -> Option<i64> {
-        self.prompt_tokens.0
-    }
-
-    pub(crate) fn completion(&self) -> Option<i64> {
-        self.completion_tokens.0
-    }
-
-    /// None where it is more than there are tokens: a part is no larger than its whole.
-    pub(crate) fn reasoning(&self) -> Option<i64> {
-        let details = self.completion_tokens_details.and_then(|details| details.reasoning_tokens.0);
-        details
-            .or(self.reasoning_tokens.0)
-            .filter(|part| self.completion().is_none_or(|whole| *part <= whole))
-    }
-
-    /// None where it is more than the prompt has.
-    pub(crate) fn cached(&self) -> Option<i64> {
-        let details = self.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
-        let cached = details.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0);
-        cached.filter(|part| self.prompt().is_none_or(|whole| *part <= whole))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,30 +307,5 @@ mod tests {
             assert_eq!(serde_json::from_str::<Tokens>(json).unwrap(), Tokens(n), "{json}");
         }
         assert_eq!(serde_json::from_str::<Tokens>("18446744073709551615").unwrap(), Tokens(None));
-    }
-
-    #[test]
-    fn a_part_is_never_more_than_its_whole() {
-        let usage: Usage = serde_json::from_str(
-            r#"{"prompt_tokens":5,"completion_tokens":4,"reasoning_tokens":9,"cached_tokens":6}"#,
-        )
-        .unwrap();
-        assert_eq!((usage.reasoning(), usage.cached()), (None, None));
-    }
-
-    #[test]
-    fn usage_takes_the_details_first() {
-        let usage: Usage = serde_json::from_str(
-            r#"{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"reasoning_tokens":1,"cached_tokens":2,
-                "completion_tokens_details":{"reasoning_tokens":3},"prompt_tokens_details":{"cached_tokens":8}}"#,
-        )
-        .unwrap();
-        assert_eq!(
-            (usage.prompt(), usage.completion(), usage.reasoning(), usage.cached()),
-            (Some(9), Some(4), Some(3), Some(8))
-        );
-        let usage: Usage =
-            serde_json::from_str(r#"{"prompt_cache_hit_tokens":5,"prompt_tokens_details":null}"#).unwrap();
-        assert_eq!((usage.completion(), usage.cached()), (None, Some(5)));
     }
 }

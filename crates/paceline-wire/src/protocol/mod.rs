@@ -1,17 +1,25 @@
 //! The protocols: what one JSON document of a response says.
 
+mod anthropic_messages;
+mod errors;
 mod json;
 mod openai;
 mod openai_chat;
 mod openai_completions;
+mod openai_embeddings;
+mod openai_responses;
+mod usage;
 
-pub(crate) use json::{Text, Usage};
-pub(crate) use openai::server_message;
+pub(crate) use errors::server_message;
+pub(crate) use json::Text;
+pub(crate) use openai_responses::Pieces;
+pub(crate) use usage::Usage;
 
 use serde_json::value::RawValue;
 
 use openai::Envelope;
 
+use crate::record::KIND_EMBEDDING;
 use crate::stretches::Stretches;
 
 /// A protocol that an endpoint speaks.
@@ -21,13 +29,28 @@ pub enum Protocol {
     OpenaiChat,
     /// `/v1/completions`.
     OpenaiCompletions,
+    /// `/v1/responses`.
+    OpenaiResponses,
+    /// `/v1/embeddings`, which has no streams.
+    OpenaiEmbeddings,
+    /// `/v1/messages`.
+    AnthropicMessages,
 }
 
 impl Protocol {
-    /// The protocol of this name, `openai-chat` or `openai-completions`.
+    /// Every protocol.
+    pub const ALL: [Self; 5] = [
+        Self::OpenaiChat,
+        Self::OpenaiCompletions,
+        Self::OpenaiResponses,
+        Self::OpenaiEmbeddings,
+        Self::AnthropicMessages,
+    ];
+
+    /// The protocol of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::OpenaiChat, Self::OpenaiCompletions].into_iter().find(|protocol| protocol.name() == name)
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
     /// The name in specifications and reports.
@@ -36,7 +59,16 @@ impl Protocol {
         match self {
             Self::OpenaiChat => "openai-chat",
             Self::OpenaiCompletions => "openai-completions",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenaiEmbeddings => "openai-embeddings",
+            Self::AnthropicMessages => "anthropic-messages",
         }
+    }
+
+    /// A response can be a stream.
+    #[must_use]
+    pub const fn streams(self) -> bool {
+        !matches!(self, Self::OpenaiEmbeddings)
     }
 
     /// Reads one document, and hands what was generated to `generated`, unless the document reports an error.
@@ -53,6 +85,9 @@ impl Protocol {
                 serde_json::from_str::<Envelope<'a, openai_completions::Choice<'a>>>(json)?
                     .read(json, form, generated)
             }
+            Self::OpenaiResponses => openai_responses::read(json, form, generated),
+            Self::OpenaiEmbeddings => openai_embeddings::read(json, generated),
+            Self::AnthropicMessages => anthropic_messages::read(json, form, generated),
         }
     }
 }
@@ -80,6 +115,8 @@ pub(crate) struct Document<'a> {
     pub(crate) listed_tokens: Option<u32>,
     /// It has part in another choice than the first.
     pub(crate) other_choice: bool,
+    /// It is the protocol's end marker.
+    pub(crate) end: bool,
 }
 
 /// Takes the generated text of one document.
@@ -89,14 +126,21 @@ pub(crate) struct Generated<'t> {
     keep: Option<(&'t mut String, &'t mut Stretches)>,
     /// Bytes taken.
     pub(crate) bytes: usize,
-    /// Their kinds, `KIND_*` bits.
+    /// What was taken, `KIND_*` bits; none: nothing.
     pub(crate) kinds: u8,
+    /// What has come in pieces so far, of this document and of those before it.
+    pieces: &'t mut Pieces,
 }
 
 impl<'t> Generated<'t> {
-    /// `keep`: where to append the text.
-    pub(crate) fn new(keep: Option<(&'t mut String, &'t mut Stretches)>) -> Self {
-        Self { keep, bytes: 0, kinds: 0 }
+    /// `keep`: where to append the text. `pieces`: of the same response.
+    pub(crate) fn new(keep: Option<(&'t mut String, &'t mut Stretches)>, pieces: &'t mut Pieces) -> Self {
+        Self { keep, bytes: 0, kinds: 0, pieces }
+    }
+
+    /// There are embeddings.
+    fn embeddings(&mut self) {
+        self.kinds |= KIND_EMBEDDING;
     }
 
     #[inline]
@@ -119,8 +163,8 @@ mod tests {
 
     #[test]
     fn names_go_both_ways() {
-        for name in ["openai-chat", "openai-completions"] {
-            assert_eq!(Protocol::from_name(name).unwrap().name(), name);
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
         }
         assert_eq!(Protocol::from_name("openai"), None);
     }
