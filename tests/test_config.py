@@ -1,7 +1,7 @@
 """Plain words for what a model refuses."""
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from paceline.config import closest, known_keys, validate
 from paceline.errors import ConfigError
@@ -17,6 +17,8 @@ class Outer(BaseModel):
     model_config = ConfigDict(extra="forbid")
     inner: Inner = Inner()
     names: dict[str, int] = {}
+    parts: tuple[Inner, ...] = ()
+    maybe: Inner | None = Field(default=None, alias="may-be")
 
 
 def test_good_data_becomes_the_model() -> None:
@@ -35,9 +37,18 @@ def test_every_mistake_is_named_and_no_value_is_repeated() -> None:
     assert "did you mean `size_bytes`?" in caught.value.hint
 
 
+def test_a_mistake_within_a_list_has_its_place_and_its_hint() -> None:
+    with pytest.raises(ConfigError) as caught:
+        validate(Outer, {"parts": [{}, {"colur": "red"}]}, "here")
+    assert "unknown key `parts.1.colur`" in caught.value.message
+    assert caught.value.hint == "did you mean `colour`?"
+
+
 def test_names_that_a_key_may_have() -> None:
-    assert known_keys(Outer, ()) == ["inner", "names"]
+    assert known_keys(Outer, ()) == ["inner", "names", "parts", "may-be"]
     assert known_keys(Outer, ("inner",)) == ["colour", "size_bytes"]
     assert known_keys(Outer, ("names", "a")) == []
+    assert known_keys(Outer, ("parts", 3)) == ["colour", "size_bytes"]
+    assert known_keys(Outer, ("may-be",)) == ["colour", "size_bytes"]
     assert closest("colur", ["colour", "size"]) == "colour"
     assert closest("zzz", ["colour"]) is None

@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from paceline.errors import ConfigError
 
@@ -27,26 +28,40 @@ def validate(model: type[Model], data: Mapping[str, Any], where: str) -> Model:
             if one["type"] == "extra_forbidden":
                 problems.append(f"unknown key `{path}`")
                 hints.append(_closest(str(one["loc"][-1]), known_keys(model, one["loc"][:-1])))
-            elif one["type"] == "length":
+            elif one["type"] == "distribution":
                 message, _, hint = one["msg"].partition("; ")
                 problems.append(f"`{path}`: {message}")
                 hints.append(hint)
             else:
-                problems.append(
-                    f"`{path}`: {one['msg'].removeprefix('Value error, ')}" if path else one["msg"]
-                )
+                message = one["msg"].removeprefix("Value error, ")
+                problems.append(f"`{path}`: {message}" if path else message)
         hint = "; ".join(dict.fromkeys(hint for hint in hints if hint))
         raise ConfigError(f"{where}: " + "; ".join(problems), hint or None) from None
 
 
 def known_keys(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
-    """Names that a key may have at a place in a nested model; none where the place is not a model."""
+    """Names that a key may have at a place in a nested model; none where the place is not a model.
+
+    A number in the path is a place in a list of models, and leads to its model.
+    """
     current: type[BaseModel] | None = model
     for part in path:
-        field = current.model_fields.get(str(part)) if current else None
-        inner = field.annotation if field else None
-        current = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+        if isinstance(part, str):
+            field = _field(current, part) if current else None
+            current = _model_in(field.annotation) if field else None
     return [field.alias or name for name, field in current.model_fields.items()] if current else []
+
+
+def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
+    return next((one for name, one in model.model_fields.items() if key in (name, one.alias)), None)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model in `Model`, `Model | None` or `tuple[Model, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (_model_in(one) for one in get_args(annotation))
+    return next((one for one in inner if one is not None), None)
 
 
 def closest(name: str, names: list[str]) -> str | None:

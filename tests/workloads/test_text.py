@@ -105,3 +105,35 @@ def test_a_length_that_no_text_has_is_refused() -> None:
     with pytest.raises(ConfigError, match="no prompt of exactly 900 tokens") as caught:
         PromptWriter(LocalTokenizer("blind", blind), 1).write(0, 900)
     assert "approximate" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("family", ["words", "byte_bpe", "unigram", "across_spaces", "bytes_only"])
+def test_composed_texts_are_exact_with_common_text_and_an_ending(family: str) -> None:
+    tokenizer = WORDS if family == "words" else LocalTokenizer(family, trained(family))
+    writer = PromptWriter(tokenizer, 5)
+    ending = "Write the text above again, word for word."
+    for place in range(3):
+        for n_tokens in (60, 131):
+            for common in (0, 50):
+                text = writer.compose(place, n_tokens, common_tokens=common, unique=True, ending=ending)
+                off = 1 if family == "across_spaces" else 0
+                assert tokenizer.count(text) == pytest.approx(common + n_tokens, abs=off)
+                assert text.endswith(f" {ending}")
+        plain = writer.compose(place, 60, unique=True)
+        assert tokenizer.count(plain) == 60
+
+
+def test_common_texts_begin_alike_whatever_their_length() -> None:
+    writer = PromptWriter(WORDS, 5)
+    long = writer.compose(1, 20, common_tokens=200, unique=True).split()
+    for common in (10, 90, 150):
+        words = writer.compose(2, 20, common_tokens=common, unique=True).split()
+        assert words[:common] == long[:common]
+        assert words[common:] != long[common : common + 20]
+
+
+def test_texts_of_the_same_place_differ_in_their_beginning_alone_by_salt() -> None:
+    one, other = (PromptWriter(WORDS, 5, prefix_salt=salt).compose(3, 40, unique=True) for salt in (0, 1))
+    assert one.split()[:4] != other.split()[:4]
+    assert one.split()[4:] == other.split()[4:]
+    assert PromptWriter(WORDS, 5).compose(3, 40) == PromptWriter(WORDS, 5, prefix_salt=1).compose(3, 40)

@@ -16,11 +16,8 @@ import pyarrow as pa
 from paceline.protocols import Dialect, Message
 from paceline.protocols import Protocol as WireProtocol
 from paceline.workloads.bodies import BodyWriter
-from paceline.workloads.plan import STEPS, plan_table
+from paceline.workloads.plan import MAX_CALLS, STEPS, plan_table
 from paceline.workloads.spec import WorkloadSpec
-
-# request_index = job * 1024 + step.
-MAX_CALLS = 1024
 
 _SPLICES = pa.list_(
     pa.field(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
+# request_index = job * 1024 + step.
+MAX_CALLS = 1024
 STEPS = pa.list_(pa.field("item", pa.uint32(), nullable=False))
 
 _FIELDS: "list[pa.Field[Any]]" = [

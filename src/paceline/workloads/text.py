@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 
+from paceline.errors import ConfigError
 from paceline.workloads import costs as costs_of
 from paceline.workloads.corpus import english
 from paceline.workloads.costs import PREFIX_WORDS, Costs
@@ -11,6 +12,9 @@ from paceline.workloads.tokenizer import WORDS_PER_TOKEN, LocalTokenizer, TokenC
 
 _SHORTEST_RUN_SENTENCES = 3
 _RUN_SPREAD_SENTENCES = 6
+# Common texts that are kept: with lengths drawn from a distribution there is one a length.
+_MOST_COMMONS = 64
+_JOINT_REACH = (0, -1, 1, -2, 2)
 # Lengths at which a tokenizer's sums are checked against its encoding before they are believed.
 _PROBED_LENGTHS = (6, 9, 17, 33, 64, 100, 257, 400)
 
@@ -36,6 +40,8 @@ class PromptWriter:
         self._key = stream_key(seed, "text")
         self._prefix_key = stream_key(seed, f"prefix/{prefix_salt}")
         self._in_words = self._costs = costs_of.word_costs(self._corpus)
+        self._common_key = stream_key(seed, "shared")
+        self._commons: dict[int, str] = {}
         self.shared = ""
         self._shared_tokens = 0
         self._encodes_each = False
@@ -44,7 +50,7 @@ class PromptWriter:
             self._encodes_each = measured is None or not self._sums_hold(measured, tokenizer)
             self._costs = measured or self._costs
         if shared_tokens:
-            self.shared = self._exact(stream_key(seed, "shared"), shared_tokens, None)
+            self.shared = self._exact(self._common_key, shared_tokens, None)
             self._shared_tokens = shared_tokens
 
     @property
@@ -63,24 +69,82 @@ class PromptWriter:
         Raises ConfigError when the tokenizer allows no text of that length.
         """
         prefix_code = mix48(index, self._prefix_key) if self._unique else None
-        return self._exact((self._key + index * GOLDEN) & MASK64, n_tokens, prefix_code)
+        return self._exact(self._state(index), n_tokens, prefix_code, self.shared, self._shared_tokens)
 
-    def _exact(self, state: int, n_tokens: int, prefix_code: int | None) -> str:
+    def compose(
+        self, place: int, n_tokens: int, *, common_tokens: int = 0, unique: bool = False, ending: str = ""
+    ) -> str:
+        """A text of exactly `common_tokens + n_tokens` tokens: common text, own text, then the ending.
+
+        The common text is the beginning of one that all places have in common. `place`: a number of the own
+        text; `unique`: it begins as that of no other place does. The ending's tokens are among `n_tokens`,
+        and the own text has one at least. Raises ConfigError as `write` does.
+        """
+        code = mix48(place, self._prefix_key) if unique else None
+        before = self._common(common_tokens) if common_tokens else ""
+        if not ending:
+            return self._exact(self._state(place), n_tokens, code, before, common_tokens)
+        own_tokens = max(1, n_tokens - self.ending_tokens(ending))
+        # Where the two texts meet, a token more or less may come about if tokens reach across spaces.
+        reach = _JOINT_REACH if self.encodes_each else (0,)
+        texts = [""]
+        for change in reach:
+            own = self._exact(self._state(place), max(1, own_tokens + change), code, before, common_tokens)
+            texts.append(f"{own} {ending}")
+            if not self.encodes_each or self._tokenizer.count(texts[-1]) == common_tokens + n_tokens:
+                return texts[-1]
+        return texts[1]
+
+    def ending_tokens(self, ending: str) -> int:
+        """Tokens that an ending adds to a text before it."""
+        before = "The end."
+        return self._tokenizer.count(f"{before} {ending}") - self._tokenizer.count(before)
+
+    def _common(self, n_tokens: int) -> str:
+        found = self._commons.get(n_tokens)
+        if found is None:
+            if len(self._commons) >= _MOST_COMMONS:
+                self._commons.clear()
+            found = self._commons[n_tokens] = self._exact(self._common_key, n_tokens, None)
+        return found
+
+    def _state(self, place: int) -> int:
+        return (self._key + place * GOLDEN) & MASK64
+
+    def piece(self, number: int, n_tokens: int, *, after_text: bool) -> str:
+        """Text `number` of `n_tokens` tokens, which begins as no other does; without the shared text.
+
+        after_text: it goes on after other text, and so begins with a space. Where tokens reach across spaces
+        (`encodes_each`) the pieces of a text are exact each by itself, and their sum is not. A shorter piece
+        of a number begins as a longer one does. Raises ConfigError as `write` does.
+        """
+        before = " " if after_text else ""
+        return self._exact(self._state(number), n_tokens, mix48(number, self._prefix_key), before)
+
+    def _exact(
+        self, state: int, n_tokens: int, prefix_code: int | None, before: str = "", before_tokens: int = 0
+    ) -> str:
+        """`before`, of `before_tokens` tokens, and then `n_tokens` tokens."""
         if self.approximate:
             n_tokens = max(1, round(n_tokens * WORDS_PER_TOKEN))
-        text = None if self.encodes_each else self._assemble(self._costs, state, n_tokens, prefix_code)
+        text = (
+            None if self.encodes_each else self._assemble(self._costs, state, n_tokens, prefix_code, before)
+        )
         if text is not None or not isinstance(self._tokenizer, LocalTokenizer):
             return text or ""
         return fit(
             self._tokenizer,
-            lambda words: self._assemble(self._in_words, state, words, prefix_code) or "",
-            self._shared_tokens + n_tokens,
-            len(self.shared),
+            lambda words: self._assemble(self._in_words, state, words, prefix_code, before) or "",
+            before_tokens + n_tokens,
+            len(before),
         )
 
-    def _assemble(self, costs: Costs, state: int, budget: int, prefix_code: int | None) -> str | None:
-        """The shared text, then pieces whose costs sum to exactly the budget; None when no pieces do."""
-        parts = [self.shared] if self.shared else []
+    def _assemble(
+        self, costs: Costs, state: int, budget: int, prefix_code: int | None, before: str = ""
+    ) -> str | None:
+        """The text before, then pieces whose costs sum to exactly the budget; None when no pieces do."""
+        # A space alone is what joins the first piece to a text before it.
+        parts = [before.removesuffix(" ")] if before else []
         if prefix_code is not None:
             budget -= _add_prefix(costs, parts, prefix_code, budget)
         bounds, cumulative = self._corpus.sentence_at, costs.cumulative
