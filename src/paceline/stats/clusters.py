@@ -20,8 +20,9 @@ Floats = npt.NDArray[np.float64]
 class Clusters:
     """Samples of jobs.
 
-    `values`: float64[n]. `job`: int64[n], 0 to j - 1, in the order in which the jobs began. `sizes`: int64[j],
-    none of them 0. `likeness`: the intraclass correlation of the samples' normal scores, at least 0.
+    `values`: float64[n]. `job`: int64[n], 0 to j - 1, in the order in which the jobs began. `sizes`:
+    int64[j], none of them 0. `likeness`: the intraclass correlation of the samples' normal scores, at
+    least 0.
     """
 
     values: Floats
@@ -31,7 +32,7 @@ class Clusters:
 
     @classmethod
     def of(cls, values: Floats, jobs: Ints) -> "Clusters":
-        """`values`: float64[n]; `jobs`: int64[n], the number of each sample's job in the order of their start."""
+        """`values`: float64[n]. `jobs`: int64[n], the job of each, numbered in the order of their start."""
         from scipy.special import ndtri
 
         _, dense = np.unique(jobs, return_inverse=True)
@@ -58,7 +59,7 @@ class Clusters:
             return float(max(n, 1))
         below = self.values <= quantile
         share = float(below.mean())
-        apart = np.bincount(self.job, below - share, jobs)
+        apart: Floats = np.bincount(self.job, below - share, jobs).astype(np.float64)
         single = share * (1.0 - share) * n
         by_shares = jobs / (jobs - 1.0) * float(apart @ apart) / single if single > 0.0 else 1.0
         alike = float(indicator_correlation(np.array([self.likeness]), p)[0])

@@ -39,7 +39,7 @@ class Frame:
         return self.table.num_rows
 
     def ints(self, column: str) -> Ints:
-        """An integer column, int64[r], with MISSING for null, and throughout where there is no such column."""
+        """An integer column, int64[r], with MISSING for null and where there is no such column."""
         if column not in self.table.column_names:
             return np.full(self.rows, MISSING, np.int64)
         known: Any = pc.cast(self.table[column], pa.int64())

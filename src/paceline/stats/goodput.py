@@ -56,9 +56,10 @@ class Slo:
 class Goodput:
     """`attempted`: measured requests of every outcome, and arrivals that were due and never sent.
 
-    `met`: those that ended `ok`, or were hung up as asked, and met every limit that applies. `share`: met / attempted. `requests_s`: those that met,
-    a second, in the windows of the throughput, and so never more than its `requests_s`. Both None where there
-    is nothing to divide by. `met_by_limit`: by metric, those that ended so and met this limit.
+    `met`: those that ended `ok`, or were hung up as asked, and met every limit that applies. `share`: met /
+    attempted. `requests_s`: those that met, a second, in the windows of the throughput, and so never more
+    than its `requests_s`. Both None where there is nothing to divide by. `met_by_limit`: by metric, those
+    that ended so and met this limit.
     """
 
     attempted: int

@@ -149,8 +149,8 @@ def derive(
 
     `rows`: request rows in any order. `origins`: `origin_ns` of each segment. `reading_tok_s`: the reader's
     pace for fluidity. `local_tokens`: int[e], see `tokens.count_tokens`. `counts`: those of the rows, where
-    they are known. `hangup_wait_ns`: how long servers were watched after a hang-up. Raises ValueError for a pace that is not positive, a segment without an origin, or counts
-    that do not fit the events.
+    they are known. `hangup_wait_ns`: how long servers were watched after a hang-up. Raises ValueError for a
+    pace that is not positive, a segment without an origin, or counts that do not fit the events.
     """
     if not reading_tok_s > 0.0:
         raise ValueError(f"reading_tok_s must be positive, not {reading_tok_s}")

@@ -9,8 +9,8 @@ of the measured requests alone (`cancelled` ones, whose work was lost, left asid
 - Open loop: from the first request sent, and the 90th percentile of the durations later, when the server is
   full of measured requests, to the last one sent.
 
-Where calls belong to jobs, windows are found from the jobs in their place, from the first call sent to the end of
-the last: a loop is full of jobs, and jobs arrive by a schedule, whatever their calls do.
+Where calls belong to jobs, windows are found from the jobs in their place, from the first call sent to the
+end of the last: a loop is full of jobs, and jobs arrive by a schedule, whatever their calls do.
 
 A window shorter than one and a half median request durations tells little. (Requests in step make windows of
 whole durations, so the limit lies between two of those.) Segments without a better one are left out; where no
@@ -52,9 +52,9 @@ class Throughput:
     """Rates over the steady windows, and (`whole_`) over the measured parts.
 
     Of measured requests: the part of each that lies in the windows (`credit`, float64[r], 0 for all others),
-    over their length. `requests_s` counts those that ended well (`ok`, or hung up as asked), `output_tok_s` the
-    tokens of all, `prompt_tok_s` the prompts by the server's usage, as far as it said. None where the length is
-    0. `seconds`: that length. `steady`: False where the windows are the measured parts, because
+    over their length. `requests_s` counts those that ended well (`ok`, or hung up as asked), `output_tok_s`
+    the tokens of all, `prompt_tok_s` the prompts by the server's usage, as far as it said. None where the
+    length is 0. `seconds`: that length. `steady`: False where the windows are the measured parts, because
     there is no steady one or (`at_will`) to be alike with another run.
     """
 
@@ -167,7 +167,7 @@ class _Requests:
 
 
 def _of_jobs(frame: Frame, requests: _Requests) -> _Requests:
-    """Each job as one request, from its first call sent to its last one ended; the requests where none has."""
+    """Each job as one request, from its first call sent to its last one ended; a request may be a job."""
     session, known = frame.session, frame.session != MISSING
     sent = np.flatnonzero(frame.ints("sent_ns") != MISSING)
     if not known.any() or not len(sent):
