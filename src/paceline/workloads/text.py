@@ -115,11 +115,18 @@ class PromptWriter:
         """Text `number` of `n_tokens` tokens, which begins as no other does; without the shared text.
 
         after_text: it goes on after other text, and so begins with a space. Where tokens reach across spaces
-        (`encodes_each`) the pieces of a text are exact each by itself, and their sum is not. A shorter piece
-        of a number begins as a longer one does. Raises ConfigError as `write` does.
+        (`encodes_each`) lengths of pieces, and so of texts of several, are near to what is asked, and not
+        exact. A shorter piece of a number begins as a longer one does. Raises ConfigError as `write` does.
         """
         before = " " if after_text else ""
-        return self._exact(self._state(number), n_tokens, mix48(number, self._prefix_key), before)
+        code = mix48(number, self._prefix_key)
+        try:
+            return self._exact(self._state(number), n_tokens, code, before)
+        except ConfigError:
+            if not after_text:
+                raise
+            # So short a piece has no exact text; a word is at least a token.
+            return self._assemble(self._in_words, self._state(number), n_tokens, code, before) or ""
 
     def _exact(
         self, state: int, n_tokens: int, prefix_code: int | None, before: str = "", before_tokens: int = 0

@@ -1,0 +1,1 @@
+"""Data sets: prompts, conversations and logged requests from files, as jobs."""
