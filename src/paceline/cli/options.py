@@ -3,10 +3,9 @@
 Imports nothing heavy before it is asked to.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +14,12 @@ from paceline.errors import ConfigError
 if TYPE_CHECKING:
     from paceline.measure.job import Credentials
     from paceline.measure.load_spec import LoadPlan
+    from paceline.protocols import Protocol
     from paceline.settings import MeasureSettings
-    from paceline.workloads.spec import WorkloadSpec
 
 LOAD = "Load"
-REQUESTS = "Requests"
 ENDPOINT = "Endpoint"
 RESULT = "Result"
-
-PROTOCOLS = {"chat": "openai-chat", "completions": "openai-completions"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,14 @@ class LoadFlags:
             rich_help_panel=LOAD,
         ),
     ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Jobs to measure, where a job is several calls (default 20). --concurrency and --rate then "
+            "count jobs as well.",
+            rich_help_panel=LOAD,
+        ),
+    ] = None
     duration: Annotated[
         str | None,
         typer.Option("--duration", "-d", help="How long to measure, as in 30s or 5m.", rich_help_panel=LOAD),
@@ -93,8 +97,11 @@ class LoadFlags:
         bool, typer.Option("--no-text", help="Do not keep the generated text.", rich_help_panel=LOAD)
     ] = False
 
-    def plan(self, own: "MeasureSettings") -> "LoadPlan":
-        """What they mean, over the user's own settings. Raises ConfigError."""
+    def plan(self, own: "MeasureSettings", *, has_jobs: bool = False, replay: bool = False) -> "LoadPlan":
+        """What they mean, over the user's own settings. Raises ConfigError.
+
+        has_jobs: the workload's jobs are of several calls. replay: the workload brings its own instants.
+        """
         from paceline.measure.load_spec import LoadOptions, plan_load
 
         return plan_load(
@@ -112,106 +119,11 @@ class LoadFlags:
                 threads=self.threads if self.threads is not None else own.threads,
                 new_connections=self.new_connections,
                 keep_text=not self.no_text,
+                jobs=self.jobs,
+                has_jobs=has_jobs,
+                replay=replay,
             )
         )
-
-
-@dataclass(frozen=True)
-class RequestFlags:
-    """What requests look like."""
-
-    prompt_tokens: Annotated[
-        str,
-        typer.Option(
-            help="Length of prompts: 512, uniform:64:256, normal:512:64, lognormal:512:0.5, choice:128,512.",
-            rich_help_panel=REQUESTS,
-        ),
-    ] = "512"
-    output_tokens: Annotated[
-        str | None,
-        typer.Option(
-            help="Length that answers are limited to, written likewise (128).", rich_help_panel=REQUESTS
-        ),
-    ] = None
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Upper limit on every answer.", rich_help_panel=REQUESTS)
-    ] = None
-    shared_prefix: Annotated[
-        int,
-        typer.Option(
-            help="Tokens that all prompts begin with, for a prefix cache to find.", rich_help_panel=REQUESTS
-        ),
-    ] = 0
-    unique_prefix: Annotated[
-        bool,
-        typer.Option(
-            "--unique-prefix/--no-unique-prefix",
-            help="Each prompt's own text begins as no other does, so that no cache helps.",
-            rich_help_panel=REQUESTS,
-        ),
-    ] = True
-    salt: Annotated[
-        int | None,
-        typer.Option(
-            help="Repeats the beginnings of an earlier run's prompts (its prefix_salt); else they are new.",
-            rich_help_panel=REQUESTS,
-        ),
-    ] = None
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            help="Path or name of a tokenizer, for exact lengths; `words` for words.",
-            rich_help_panel=REQUESTS,
-        ),
-    ] = None
-    system: Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)] = None
-    temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature.", rich_help_panel=REQUESTS)
-    ] = None
-    extra_body: Annotated[
-        str | None,
-        typer.Option(
-            help="Further fields of the body as JSON, as in '{\"ignore_eos\": true}'.",
-            rich_help_panel=REQUESTS,
-        ),
-    ] = None
-    stream: Annotated[
-        bool, typer.Option("--stream/--no-stream", help="Ask for a stream.", rich_help_panel=REQUESTS)
-    ] = True
-    usage: Annotated[
-        bool,
-        typer.Option(
-            "--usage/--no-usage", help="Ask for token counts in the stream.", rich_help_panel=REQUESTS
-        ),
-    ] = True
-
-    def workload(self, seed: int, own: "MeasureSettings") -> "WorkloadSpec":
-        """What they mean, over the user's own settings. Raises ConfigError."""
-        from paceline.workloads.spec import WorkloadSpec
-
-        output: str | None = self.output_tokens
-        if output is None and self.max_tokens is None:
-            output = "128"
-        spec = WorkloadSpec.parse(
-            {
-                "prompt_tokens": self.prompt_tokens,
-                "output_tokens": output,
-                "max_tokens": self.max_tokens,
-                "shared_prefix_tokens": self.shared_prefix,
-                "unique_prefix": self.unique_prefix,
-                "system": self.system,
-                "tokenizer": self.tokenizer or own.tokenizer,
-                "seed": seed,
-                "temperature": self.temperature,
-                "streaming": self.stream,
-                "stream_usage": self.usage,
-                "extra": _extra(self.extra_body),
-                "prefix_salt": self.salt or 0,
-            },
-            "requests",
-        )
-        # A server remembers earlier runs of a seed, and would answer the same prompts from its cache.
-        return spec.fresh() if self.salt is None else spec
 
 
 @dataclass(frozen=True)
@@ -221,7 +133,9 @@ class EndpointFlags:
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="chat (default) or completions; also told by the URL's end.", rich_help_panel=ENDPOINT
+            help="chat, completions, responses, messages or embeddings; else told by the URL's end, by "
+            "`paceline probe`, or found by asking.",
+            rich_help_panel=ENDPOINT,
         ),
     ] = None
     header: Annotated[
@@ -258,9 +172,11 @@ class EndpointFlags:
             ca_file=self.ca_file or own.ca_file,
         )
 
-    def wire_protocol(self) -> Any:
-        """The protocol's full name. Raises ConfigError."""
-        return wire_protocol(self.protocol)
+    def wire_protocol(self) -> "Protocol | None":
+        """The protocol that was named. Raises ConfigError for one that there is not."""
+        from paceline.protocols import parse_protocol
+
+        return None if self.protocol is None else parse_protocol(self.protocol)
 
 
 @dataclass(frozen=True)
@@ -292,15 +208,6 @@ class ReportFlags:
         }
 
 
-def wire_protocol(name: str | None) -> Any:
-    """`chat` -> `openai-chat`; full names stay. Raises ConfigError for others."""
-    if name is None or name in PROTOCOLS.values():
-        return name
-    if name not in PROTOCOLS:
-        raise ConfigError(f"--protocol {name} is unknown", f"it is {' or '.join(PROTOCOLS)}")
-    return PROTOCOLS[name]
-
-
 def _others(headers: tuple[str, ...], given: tuple[str, ...]) -> list[str]:
     """The headers whose names are not among those given."""
     names = {header.partition(":")[0].strip().lower() for header in given}
@@ -321,19 +228,3 @@ def parse_slo(text: str | None, own: "MeasureSettings") -> dict[str, float] | No
         if near is not None:
             raise ConfigError(f"--slo: there is no metric {name!r}", f"did you mean {near}?")
     return Slo.parse(text).limits
-
-
-# Shells take double quotes away.
-_EXTRA_HINT = "write one object, in single quotes: --extra-body '{\"ignore_eos\": true}'"
-
-
-def _extra(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"--extra-body is not JSON: {error}", _EXTRA_HINT) from None
-    if not isinstance(document, dict):
-        raise ConfigError("--extra-body is not a JSON object", _EXTRA_HINT)
-    return document

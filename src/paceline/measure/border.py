@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from paceline.errors import ConfigError, RunError
+from paceline.protocols import Protocol as WireProtocol
 
 
 class LoadHandle(Protocol):
@@ -34,12 +35,13 @@ class LoadHandle(Protocol):
 
 
 class BodySource(Protocol):
-    """Where requests come from; `paceline.workloads.requests.RequestSource` is the real one."""
+    """Where jobs come from; `paceline.measure.sources.IndexedSource` is the real one."""
 
     def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
-        """The next `n` bodies and the plan rows that belong to them.
+        """The next `n` jobs, fewer where there are no more, and the plan rows that belong to them.
 
-        Bodies are a batch of column `body`, and of `request_index` where indices do not simply go on.
+        A batch has the column `body`, `request_index` where indices do not simply go on, and for jobs of
+        several calls what docs/design/0002-jobs-protocols-studies.md names.
         """
 
 
@@ -74,6 +76,16 @@ def core_reader(
     protocol: str, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
 ) -> dict[str, Any]:
     """What the load generator would read in a response: the row's columns that a response fills."""
+    from paceline import _core
+
+    found: dict[str, Any] = json.loads(_core.observe(protocol, streaming, status, content_type, chunks))
+    return found
+
+
+def core_observe(
+    protocol: WireProtocol, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
+) -> dict[str, Any]:
+    """A response as the load generator reads it: the columns of its row that come from the response."""
     from paceline import _core
 
     found: dict[str, Any] = json.loads(_core.observe(protocol, streaming, status, content_type, chunks))

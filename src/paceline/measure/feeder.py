@@ -21,8 +21,8 @@ TAKE_BYTES = 8 * 1024 * 1024
 class Feeder:
     """Pushes jobs of one source into one segment's load generator.
 
-    `limit` is the number of jobs of the segment, None when time or the source ends it. `leftover` are rows that
-    an earlier segment had been given and did not begin; they go first.
+    `limit` is the number of jobs of the segment, None when time or the source ends it. `leftover` are rows
+    that an earlier segment had been given and did not begin; they go first.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """What is to be measured, and everything that is found out about it before the clock starts."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +11,18 @@ from paceline.config import validate
 from paceline.endpoints.preflight import Facts, check
 from paceline.endpoints.target import Target
 from paceline.errors import ConfigError
-from paceline.measure.border import LoadFactory, core_load_run
+from paceline.measure.border import LoadFactory, core_load_run, core_observe
 from paceline.measure.calibrate import current_error
 from paceline.measure.feeder import FIRST_JOBS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.sources import IndexedSource
-from paceline.protocols import Dialect, Protocol
+from paceline.protocols import PROTOCOLS, Dialect, Protocol, parse_protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
+from paceline.workloads.jobs import JobBatches, JobSource
 from paceline.workloads.requests import RequestSource
+from paceline.workloads.sources import job_source, pinned, read_report
 from paceline.workloads.spec import WorkloadSpec
 
 
@@ -36,7 +37,11 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Job:
-    """One run as it was asked for. `slo`: metric -> limit. `checked`: ask the endpoint before load begins."""
+    """One run as it was asked for.
+
+    slo: metric -> limit. checked: ask the endpoint before load begins. jobs: the workload's jobs, where they
+    have been read; None: they are read when they are needed.
+    """
 
     url: str
     workload: WorkloadSpec
@@ -47,6 +52,7 @@ class Job:
     slo: dict[str, float] | None = None
     name: str | None = None
     checked: bool = True
+    jobs: JobSource | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,8 @@ class Prepared:
     job: Job
     target: Target
     load_target: LoadTarget
-    requests: RequestSource
-    dialect: dict[str, Any] = field(default_factory=dict)
+    requests: RequestSource | JobBatches
+    dialect: Dialect
     notes: tuple[str, ...] = ()
     load: LoadFactory = core_load_run
 
@@ -66,10 +72,15 @@ class Prepared:
         return IndexedSource(self.requests, done, elapsed_ns=elapsed_ns)
 
     @property
+    def encodes_each(self) -> bool:
+        """Each prompt has to be encoded by itself, which takes time."""
+        return isinstance(self.requests, RequestSource) and self.requests.encodes_each
+
+    @property
     def first_jobs(self) -> int:
         """Jobs to make before the clock starts: all that the run can need, where making one is slow."""
         plan = self.job.load
-        if not self.requests.encodes_each:
+        if not self.encodes_each:
             return FIRST_JOBS
         if plan.total_requests is not None:
             return plan.total_requests
@@ -83,7 +94,7 @@ class Prepared:
             "api_key_env": job.credentials.api_key_env,
             "header_names": [name for name, _ in self.target.headers],
             "ca_file": None if job.credentials.ca_file is None else str(job.credentials.ca_file.absolute()),
-            "dialect": self.dialect,
+            "dialect": asdict(self.dialect),
         }
         return RunManifest(
             version=__version__,
@@ -114,39 +125,47 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
         api_key_env=job.credentials.api_key_env,
         ca_file=job.credentials.ca_file,
     )
-    workload = job.workload
-    if job.checked:
-        facts = check(
-            target,
-            streaming=workload.streaming,
-            stream_usage=workload.stream_usage,
-            extra=workload.extra,
-            system=workload.system,
-            timeout_s=job.load.timeout_ns / 1e9,
-        )
-    elif target.model is None:
-        raise ConfigError("without the check of the endpoint its model is not known", "give it with --model")
+    jobs = job.jobs if job.jobs is not None else job_source(job.workload)
+    workload = pinned(job.workload, jobs)
+    facts = _facts(job, workload, target)
+    target = target.with_protocol(facts.protocol).with_model(facts.model)
+    if not PROTOCOLS[target.protocol].streams:
+        workload = workload.model_copy(update={"streaming": False})
+    requests: RequestSource | JobBatches
+    if jobs is None:
+        requests = RequestSource(workload, facts.model, target.protocol, facts.dialect)
     else:
-        facts = Facts(model=target.model)
-    target = target.with_model(facts.model)
-    dialect: dict[str, Any] = {
-        "stream_options": facts.stream_options,
-        "max_tokens_field": facts.max_tokens_field,
-    }
+        requests = JobBatches(jobs, facts.model, target.protocol, facts.dialect, workload)
+    report = read_report(jobs)
     return Prepared(
-        job=job,
+        job=replace(job, workload=workload, jobs=jobs),
         target=target,
         load_target=LoadTarget.model_validate(target.load_target(target.resolve(), workload.streaming)),
-        requests=RequestSource(
-            workload,
-            facts.model,
-            target.protocol,
-            Dialect(stream_options=facts.stream_options, max_tokens_field=facts.max_tokens_field),
-        ),
-        dialect=dialect,
-        notes=facts.notes,
+        requests=requests,
+        dialect=facts.dialect,
+        notes=(*facts.notes, *(report.sentences() if report is not None else ())),
         load=load,
     )
+
+
+def _facts(job: Job, workload: WorkloadSpec, target: Target) -> Facts:
+    """What the endpoint says of itself; unasked, what is usual."""
+    exact = workload.exact_output or workload.trace is not None
+    if job.checked:
+        return check(
+            target,
+            core_observe,
+            streaming=workload.streaming,
+            stream_usage=workload.stream_usage,
+            exact_output=exact,
+            extra=workload.extra,
+            system=workload.system,
+            temperature=workload.temperature,
+            timeout_s=job.load.timeout_ns / 1e9,
+        )
+    if target.model is None:
+        raise ConfigError("without the check of the endpoint its model is not known", "give it with --model")
+    return Facts(model=target.model, protocol=target.protocol, exact_output="ignore_eos" if exact else None)
 
 
 def job_of(run: StoredRun, credentials: Credentials) -> Job:
@@ -170,7 +189,7 @@ def job_of(run: StoredRun, credentials: Credentials) -> Job:
         workload=WorkloadSpec.parse(run.manifest.workload, f"the workload of run {run.id}"),
         load=validate(LoadPlan, stored, f"the load of run {run.id}"),
         model=run.manifest.model,
-        protocol=run.manifest.protocol,  # type: ignore[arg-type]
+        protocol=parse_protocol(run.manifest.protocol),
         credentials=Credentials(
             headers=credentials.headers,
             api_key_env=credentials.api_key_env or connection.get("api_key_env"),

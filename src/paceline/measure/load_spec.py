@@ -123,9 +123,9 @@ class LoadSpec(_Frozen):
 class LoadPlan(_Frozen):
     """The load of a whole run, as it is stored; durations in ns, warm-up apart from what is measured.
 
-    Where a job is a request, a request; where it is several calls (`jobs`), a job: that is what `requests`,
-    `warmup_requests`, rates and concurrency count. `requests` and `duration_ns` are the measured part: warm-up comes before and on top, except that warm-up
-    given as a number of requests runs inside `duration_ns`.
+    Where a job is several calls (`jobs`), a job is what `requests`, `warmup_requests`, rates and concurrency
+    count; else a request. `requests` and `duration_ns` are the measured part: warm-up comes before and on
+    top, except that warm-up given as a number of requests runs inside `duration_ns`.
     """
 
     arrival: Arrival
@@ -161,7 +161,7 @@ class LoadPlan(_Frozen):
 
     @property
     def peak_requests_s(self) -> float | None:
-        """The highest offered rate of jobs; None in a closed loop and a replay, which decide by themselves."""
+        """The highest offered rate of jobs; None in a closed loop and in a replay."""
         if isinstance(self.arrival, Closed | Replay):
             return None
         if isinstance(self.arrival, Ramp):

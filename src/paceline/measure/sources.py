@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 
 class Seekable(Protocol):
-    """A source that can be set to any job; `RequestSource` and `JobBatches` in paceline.workloads are some."""
+    """A source that can be set to any job, as `RequestSource` and `JobBatches` in paceline.workloads."""
 
     next_index: int
 
     def take(self, n: int, /) -> tuple[pa.RecordBatch, pa.Table]:
-        """The next `n` jobs (column `body` and what goes with it) and their plan; fewer: there are no more."""
+        """The next `n` jobs (column `body` and its company) and their plan; fewer: there are no more."""
 
 
 class IndexedSource:
@@ -78,7 +78,7 @@ class IndexedSource:
 
 
 def first_rows_of_jobs(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """The row at which each job of a batch begins, int64[jobs]; without a column `session` each row is one."""
+    """The row at which each job of a batch begins, int64[jobs]; without a column `session` each is one."""
     if "session" not in batch.schema.names:
         return np.arange(batch.num_rows, dtype=np.int64)
     session = np.asarray(batch.column("session"))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli.option_groups import with_groups
-from paceline.cli.options import RESULT, EndpointFlags, LoadFlags, RequestFlags, parse_slo
+from paceline.cli.options import RESULT, EndpointFlags, LoadFlags
+from paceline.cli.request_options import RequestFlags
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -97,14 +98,12 @@ def compare(  # noqa: PLR0917
     verdict. Exit code: 0 done; 1 a run failed or is invalid, or B is slower
     than --fail-if-slower allows; 2 wrong usage.
     """
+    from paceline.cli.asked import asked_job
     from paceline.cli.comparing import conclude_comparison, measure_both, stored_pair
-    from paceline.cli.defaults import settings
     from paceline.cli.output import check_outputs
-    from paceline.measure.job import Job, prepare
-    from paceline.store.manifest import check_name
+    from paceline.measure.job import prepare
     from paceline.units import parse_percentage
 
-    own = settings().measure
     threshold = None
     if result.fail_if_slower is not None:
         threshold = parse_percentage(result.fail_if_slower, "--fail-if-slower")
@@ -115,16 +114,14 @@ def compare(  # noqa: PLR0917
         pair = stored_pair(a, b)
         return conclude_comparison(pair, result.paths(), smallest, threshold)
 
-    first_job = Job(
-        url=a,
-        workload=requests.workload(load.seed, own),
-        load=load.plan(own),
+    first_job = asked_job(
+        a,
         model=model,
-        protocol=endpoint.wire_protocol(),
-        credentials=endpoint.credentials(own),
-        slo=parse_slo(slo, own),
-        name=None if name is None else check_name(f"{name}-a"),
-        checked=endpoint.check,
+        load=load,
+        requests=requests,
+        endpoint=endpoint,
+        slo=slo,
+        name=None if name is None else f"{name}-a",
     )
     # Before the first is asked anything.
     second_job = _second(first_job, b, second, name)
@@ -134,17 +131,18 @@ def compare(  # noqa: PLR0917
 
 def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Job":
     """B is asked as A is, as far as nothing else is said. Raises ConfigError for a key that is not B's."""
-    from paceline.cli.options import wire_protocol
     from paceline.cli.second_credentials import second_credentials
     from paceline.endpoints.target import Target
+    from paceline.protocols import parse_protocol
 
     return replace(
         first,
         url=url,
         model=flags.model_b or first.model,
-        protocol=wire_protocol(flags.protocol_b) or first.protocol,
+        protocol=first.protocol if flags.protocol_b is None else parse_protocol(flags.protocol_b),
         # The two may be one server, whose cache must not know B's prompts from A.
         workload=first.workload.fresh() if first.workload.prefix_salt else first.workload,
+        jobs=None,
         credentials=second_credentials(
             first.credentials,
             (Target.parse(first.url).host, Target.parse(url).host),

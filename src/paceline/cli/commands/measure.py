@@ -5,14 +5,8 @@ from typing import Annotated
 import typer
 
 from paceline.cli.option_groups import with_groups
-from paceline.cli.options import (
-    RESULT,
-    EndpointFlags,
-    LoadFlags,
-    ReportFlags,
-    RequestFlags,
-    parse_slo,
-)
+from paceline.cli.options import RESULT, EndpointFlags, LoadFlags, ReportFlags
+from paceline.cli.request_options import RequestFlags
 
 
 @with_groups
@@ -33,33 +27,21 @@ def measure(  # noqa: PLR0917
         str | None, typer.Option(help="A name to find the run by.", rich_help_panel=RESULT)
     ] = None,
 ) -> int:
-    """Measure an OpenAI-compatible endpoint, and report with what certainty.
+    """Measure an endpoint, and report with what certainty.
 
     The run is stored, and its report printed. Ctrl-C once ends it with a
     report of what there is; `paceline runs resume` finishes a run that was
     cut off. Exit code: 0 done and not invalid, 1 failed or invalid, 2 wrong
     usage.
     """
-    from paceline.cli.defaults import settings
+    from paceline.cli.asked import asked_job
     from paceline.cli.live import make_view
     from paceline.cli.output import check_outputs
     from paceline.cli.render import conclude, say_head
     from paceline.measure import driver
-    from paceline.measure.job import Job, prepare
-    from paceline.store.manifest import check_name
+    from paceline.measure.job import prepare
 
-    own = settings().measure
-    job = Job(
-        url=url,
-        workload=requests.workload(load.seed, own),
-        load=load.plan(own),
-        model=model,
-        protocol=endpoint.wire_protocol(),
-        credentials=endpoint.credentials(own),
-        slo=parse_slo(slo, own),
-        name=None if name is None else check_name(name),
-        checked=endpoint.check,
-    )
+    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, slo=slo, name=name)
     check_outputs(report.paths())
     prepared = prepare(job)
     say_head(prepared)
