@@ -109,9 +109,9 @@ pub(super) struct Logprobs {
 }
 
 impl Logprobs {
-    /// Tokens that are listed.
-    pub(super) fn tokens(&self) -> Option<u32> {
-        let lists = [self.content.0, self.refusal.0, self.tokens.0];
-        lists.into_iter().flatten().reduce(u32::saturating_add)
+    /// Tokens that `logprobs` lists. Log probabilities in another form say nothing.
+    pub(super) fn tokens(raw: &RawValue) -> Option<u32> {
+        let lists = serde_json::from_str::<Self>(raw.get()).ok()?;
+        [lists.content.0, lists.refusal.0, lists.tokens.0].into_iter().flatten().reduce(u32::saturating_add)
     }
 }

@@ -23,12 +23,13 @@ pub(super) struct Choice<'a> {
     finish_reason: Text<'a>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    #[serde(default)]
-    logprobs: Option<Logprobs>,
+    #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
     #[serde(default)]
     token_ids: Count,
 }
 
+/// What only few messages have is read apart: in place, moving it about takes longer than reading it.
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
     #[serde(borrow, default)]
@@ -37,12 +38,33 @@ struct Message<'a> {
     reasoning_content: Text<'a>,
     #[serde(borrow, default)]
     reasoning: Text<'a>,
+    /// OpenRouter's: as a rule the text of `reasoning` once more.
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
-    tool_calls: Few<ToolCall<'a>>,
+    tool_calls: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    function_call: Option<Function<'a>>,
+    function_call: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    audio: Option<&'a RawValue>,
+}
+
+/// One of `reasoning_details`: a text or a summary; what is encrypted has neither.
+#[derive(Debug, Deserialize)]
+struct ReasoningDetail<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    summary: Text<'a>,
+}
+
+/// Speech. Its sound is no text, its transcript is the answer.
+#[derive(Debug, Deserialize)]
+struct Audio<'a> {
+    #[serde(borrow, default)]
+    transcript: Text<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,7 +93,7 @@ impl openai::Choice for Choice<'_> {
     }
 
     fn listed_tokens(&self) -> Option<u32> {
-        self.token_ids.0.or_else(|| self.logprobs.as_ref().and_then(Logprobs::tokens))
+        self.token_ids.0.or_else(|| self.logprobs.and_then(Logprobs::tokens))
     }
 
     fn generated(&self, form: Form, out: &mut Generated<'_>) -> Result<(), serde_json::Error> {
@@ -81,19 +103,24 @@ impl openai::Choice for Choice<'_> {
             Form::Whole => self.message,
         };
         if let Some(message) = message {
-            serde_json::from_str::<Message<'_>>(message.get())?.generated(out);
+            serde_json::from_str::<Message<'_>>(message.get())?.generated(out)?;
         }
         Ok(())
     }
 }
 
 impl Message<'_> {
-    fn generated(&self, out: &mut Generated<'_>) {
+    fn generated(&self, out: &mut Generated<'_>) -> Result<(), serde_json::Error> {
         // Servers that are changing from the one name to the other send both, with the same text.
         let reasoning =
             [&self.reasoning_content, &self.reasoning].into_iter().find(|text| !text.0.is_empty());
         if let Some(reasoning) = reasoning {
             out.add(KIND_REASONING, &reasoning.0);
+        } else if let Some(details) = self.reasoning_details {
+            for detail in serde_json::from_str::<Few<ReasoningDetail<'_>>>(details.get())?.iter() {
+                out.add(KIND_REASONING, &detail.summary.0);
+                out.add(KIND_REASONING, &detail.text.0);
+            }
         }
         match &self.content {
             Content::Plain(text) => out.add(KIND_CONTENT, &text.0),
@@ -103,9 +130,17 @@ impl Message<'_> {
             }
         }
         out.add(KIND_CONTENT, &self.refusal.0);
-        let calls = self.tool_calls.iter().filter_map(|call| call.function.as_ref());
-        for function in calls.chain(&self.function_call) {
-            out.add(KIND_TOOL_CALL, &function.arguments.0);
+        if let Some(audio) = self.audio {
+            out.add(KIND_CONTENT, &serde_json::from_str::<Audio<'_>>(audio.get())?.transcript.0);
         }
+        if let Some(calls) = self.tool_calls {
+            for call in serde_json::from_str::<Few<ToolCall<'_>>>(calls.get())?.iter() {
+                out.add(KIND_TOOL_CALL, call.function.as_ref().map_or("", |function| &function.arguments.0));
+            }
+        }
+        if let Some(function) = self.function_call {
+            out.add(KIND_TOOL_CALL, &serde_json::from_str::<Function<'_>>(function.get())?.arguments.0);
+        }
+        Ok(())
     }
 }

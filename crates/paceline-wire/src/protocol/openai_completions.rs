@@ -19,8 +19,8 @@ pub(super) struct Choice<'a> {
     finish_reason: Text<'a>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    #[serde(default)]
-    logprobs: Option<Logprobs>,
+    #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
     #[serde(default)]
     token_ids: Count,
 }
@@ -39,7 +39,7 @@ impl openai::Choice for Choice<'_> {
     }
 
     fn listed_tokens(&self) -> Option<u32> {
-        self.token_ids.0.or_else(|| self.logprobs.as_ref().and_then(Logprobs::tokens))
+        self.token_ids.0.or_else(|| self.logprobs.and_then(Logprobs::tokens))
     }
 
     fn generated(&self, _form: Form, out: &mut Generated<'_>) -> Result<(), serde_json::Error> {
