@@ -42,13 +42,32 @@ pub(crate) struct Connection {
     pub(crate) inbox: Inbox,
     pub(crate) state: State,
     pub(crate) tail: Option<Tail>,
+    /// When the client was seen to have closed its side, while its answer was on the way.
+    pub(crate) gone_ns: Option<i64>,
+    /// The answer ends then, since its client has gone.
+    pub(crate) deadline_ns: Option<i64>,
     /// The number of the timer that is still wanted; older ones are ignored.
     pub(crate) timer_id: u64,
 }
 
 impl Connection {
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, inbox: Inbox::new(), state: State::Idle, tail: None, timer_id: 0 }
+        Self {
+            stream,
+            inbox: Inbox::new(),
+            state: State::Idle,
+            tail: None,
+            gone_ns: None,
+            deadline_ns: None,
+            timer_id: 0,
+        }
+    }
+
+    /// When it wants to be looked at again.
+    pub(crate) fn next_ns(&self) -> Option<i64> {
+        let State::Answering(response) = &self.state else { return None };
+        let due_ns = self.tail.as_ref().map(|tail| tail.due_ns).or_else(|| response.due_ns());
+        due_ns.into_iter().chain(self.deadline_ns).min()
     }
 
     /// Sends what a step has written, in the way that the fault asks for. Returns the instant just before the

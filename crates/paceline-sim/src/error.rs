@@ -32,7 +32,17 @@ pub enum SimError {
     Thread(std::io::Error),
 }
 
-/// A refusal, in the shape that OpenAI's API gives its errors.
+/// The two forms in which errors are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ErrorShape {
+    /// `{"error": {"message", "type", "param", "code"}}`
+    #[default]
+    OpenAi,
+    /// `{"type": "error", "error": {"type", "message"}}`
+    Anthropic,
+}
+
+/// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,
@@ -42,6 +52,7 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// Further headers, name and value.
     pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) shape: ErrorShape,
 }
 
 impl ApiError {
@@ -51,7 +62,15 @@ impl ApiError {
         code: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self { status, kind, code, param: None, message: message.into(), headers: Vec::new() }
+        Self {
+            status,
+            kind,
+            code,
+            param: None,
+            message: message.into(),
+            headers: Vec::new(),
+            shape: ErrorShape::default(),
+        }
     }
 
     pub(crate) fn invalid(param: Option<&'static str>, message: impl Into<String>) -> Self {
@@ -63,11 +82,36 @@ impl ApiError {
         self
     }
 
-    pub(crate) fn body(&self) -> String {
-        json!({"error": {
-            "message": self.message, "type": self.kind, "param": self.param, "code": self.code,
-        }})
+    pub(crate) fn shaped(self, shape: ErrorShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// The body of the response. `id`: the request's, which Anthropic's errors repeat.
+    pub(crate) fn body(&self, id: &str) -> String {
+        match self.shape {
+            ErrorShape::OpenAi => json!({"error": {
+                "message": self.message, "type": self.kind, "param": self.param, "code": self.code,
+            }}),
+            ErrorShape::Anthropic => json!({
+                "type": "error",
+                "error": {"type": anthropic_type(self.status), "message": self.message},
+                "request_id": id,
+            }),
+        }
         .to_string()
+    }
+}
+
+/// The type that goes with a status, as Anthropic's API has them.
+fn anthropic_type(status: u16) -> &'static str {
+    match status {
+        400 | 405 => "invalid_request_error",
+        401 => "authentication_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        503 => "overloaded_error",
+        _ => "api_error",
     }
 }
 
@@ -78,10 +122,21 @@ mod tests {
     #[test]
     fn the_body_has_openais_shape() {
         let error = ApiError::invalid(Some("messages"), "a \"quoted\" thing");
-        let body: serde_json::Value = serde_json::from_str(&error.body()).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&error.body("")).unwrap();
         assert_eq!(body["error"]["message"], "a \"quoted\" thing");
         assert_eq!(body["error"]["type"], "invalid_request_error");
         assert_eq!(body["error"]["param"], "messages");
         assert_eq!(body["error"]["code"], "invalid_value");
+    }
+
+    #[test]
+    fn the_body_has_anthropics_shape() {
+        let error = ApiError::new(429, "requests", "queue_full", "wait").shaped(ErrorShape::Anthropic);
+        let body: serde_json::Value = serde_json::from_str(&error.body("msg-sim-3")).unwrap();
+        assert_eq!(
+            body,
+            json!({"type": "error", "error": {"type": "rate_limit_error", "message": "wait"},
+                   "request_id": "msg-sim-3"})
+        );
     }
 }

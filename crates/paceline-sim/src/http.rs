@@ -1,6 +1,9 @@
 //! Response heads.
 
-use crate::error::ApiError;
+use paceline_io::clock::unix_ns;
+
+use crate::calendar::http_date;
+use crate::error::{ApiError, ErrorShape};
 
 /// What follows the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +37,9 @@ pub(crate) fn push_head(
     headers: &[(&str, &str)],
 ) {
     let mut head = format!(
-        "HTTP/1.1 {status} {}\r\nserver: paceline-sim\r\ncontent-type: {content_type}\r\n",
-        reason(status)
+        "HTTP/1.1 {status} {}\r\nserver: paceline-sim\r\ndate: {}\r\ncontent-type: {content_type}\r\n",
+        reason(status),
+        http_date(unix_ns() / 1_000_000_000)
     );
     match framing {
         BodyFraming::Chunked => head.push_str("cache-control: no-cache\r\ntransfer-encoding: chunked\r\n"),
@@ -63,12 +67,27 @@ pub(crate) fn push_json(
     out.extend_from_slice(body);
 }
 
-/// Appends a refusal.
-pub(crate) fn push_error(out: &mut Vec<u8>, error: &ApiError, keep_alive: bool, id: Option<&str>) {
-    let mut headers: Vec<(&str, &str)> =
-        error.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    headers.extend(id.map(|id| ("x-request-id", id)));
-    push_json(out, error.status, error.body().as_bytes(), keep_alive, &headers);
+/// Appends a refusal. `id` names the request.
+pub(crate) fn push_error(
+    out: &mut Vec<u8>,
+    error: &ApiError,
+    keep_alive: bool,
+    id: &str,
+    more: &[(&'static str, String)],
+) {
+    let headers: Vec<(&str, &str)> =
+        error.headers.iter().chain(more).map(|(name, value)| (*name, value.as_str())).collect();
+    let headers = [&id_headers(error.shape, id)[..], &headers].concat();
+    push_json(out, error.status, error.body(id).as_bytes(), keep_alive, &headers);
+}
+
+/// The headers that name the request.
+pub(crate) fn id_headers(shape: ErrorShape, id: &str) -> Vec<(&str, &str)> {
+    let mut headers = vec![("x-request-id", id)];
+    if shape == ErrorShape::Anthropic {
+        headers.push(("request-id", id));
+    }
+    headers
 }
 
 #[cfg(test)]
@@ -80,18 +99,27 @@ mod tests {
         let mut out = Vec::new();
         let error =
             ApiError::new(429, "requests", "rate_limit_exceeded", "wait").with_header("retry-after", "7");
-        push_error(&mut out, &error, false, Some("chatcmpl-sim-1"));
+        push_error(
+            &mut out,
+            &error,
+            false,
+            "chatcmpl-sim-1",
+            &[("x-ratelimit-limit-requests", "5".to_owned())],
+        );
         let text = String::from_utf8(out).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 429 Too Many Requests\r\n"));
         for line in [
             "retry-after: 7".to_owned(),
             "connection: close".to_owned(),
+            "x-ratelimit-limit-requests: 5".to_owned(),
             "x-request-id: chatcmpl-sim-1".to_owned(),
             format!("content-length: {}", body.len()),
         ] {
             assert!(head.lines().any(|had| had == line), "{line}");
         }
+        let date = head.lines().find_map(|line| line.strip_prefix("date: ")).unwrap();
+        assert!(date.len() == 29 && date.ends_with(" GMT"), "{date}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The reference engine: an OpenAI-compatible server that answers by an exact schedule, or by a model of an inference
-//! engine, fails on demand, and logs what it really sent and when. It is what the load generator is checked
+//! The reference engine: a server of OpenAI's and Anthropic's APIs that answers by an exact schedule, or by a model
+//! of an inference engine, fails on demand, and logs what it really sent and when. It is what the load generator is checked
 //! against.
 //!
 //! One thread runs one epoll loop with timeouts in nanoseconds; a second one writes the truth log.
 //! `docs/reference/sim.md` describes the configuration, the faults and the log.
 
+mod calendar;
 mod config;
 mod connection;
 mod engine;
@@ -13,7 +14,10 @@ mod fault;
 mod frames;
 mod http;
 mod inbox;
+mod metrics;
 mod pool;
+mod prefix_cache;
+mod rate_limit;
 mod request;
 mod response;
 mod routes;
@@ -27,8 +31,11 @@ mod text;
 mod timers;
 mod truth;
 
-pub use config::{EngineConfig, ExactConfig, Mode, Secret, SimConfig, SpecBurst, Stall, UsageMode};
+pub use config::{
+    EngineConfig, ExactConfig, Mode, RateLimit, Secret, SimConfig, SpecBurst, Stall, UsageMode,
+};
 pub use error::SimError;
 pub use fault::{Fault, FaultKind};
+pub use metrics::Flavour;
 pub use sim::Sim;
 pub use stats::SimStats;

@@ -56,6 +56,11 @@ impl<T> Pool<T> {
         self.places.len() - self.free.len()
     }
 
+    /// All values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.value.as_ref())
+    }
+
     /// Takes all values out.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();

@@ -4,7 +4,7 @@ use paceline_io::http1::Head;
 use serde_json::json;
 
 use crate::config::SimConfig;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorShape};
 use crate::fault::Fault;
 use crate::inbox::{InboxError, Received};
 use crate::request::{self, Call, Protocol};
@@ -14,36 +14,58 @@ use crate::request::{self, Call, Protocol};
 pub(crate) enum Route {
     /// It is answered with this JSON at once.
     Json(String),
+    /// It is answered with the metrics of the instant.
+    Metrics,
     /// It wants tokens.
     Call(Box<Call>),
 }
 
-const PATHS: &str = "GET /health, GET /v1/models, POST /v1/chat/completions, POST /v1/completions";
-
 /// Finds out what a request wants, or why it is refused.
 pub(crate) fn route(config: &SimConfig, request: &Received) -> Result<Route, ApiError> {
+    let path = request.head.target.split(['?', '#']).next().unwrap_or("");
+    find(config, request, path).map_err(|error| error.shaped(error_shape(path)))
+}
+
+/// How errors are written at a path.
+fn error_shape(path: &str) -> ErrorShape {
+    if path.starts_with(Protocol::Messages.path()) { ErrorShape::Anthropic } else { ErrorShape::OpenAi }
+}
+
+fn find(config: &SimConfig, request: &Received, path: &str) -> Result<Route, ApiError> {
     let Received { head, body, .. } = request;
-    let path = head.target.split(['?', '#']).next().unwrap_or("");
-    let protocol = match path {
+    if let Some(protocol) = Protocol::at(path) {
+        allow(head, "POST")?;
+        authorise(config, head, protocol)?;
+        return request::parse(protocol, body, config).map(|call| Route::Call(Box::new(call)));
+    }
+    if path == config.metrics.path() {
+        allow(head, "GET")?;
+        return Ok(Route::Metrics);
+    }
+    match path {
         "/health" => {
             allow(head, "GET")?;
-            return Ok(Route::Json(json!({"status": "ok"}).to_string()));
+            Ok(Route::Json(json!({"status": "ok"}).to_string()))
         }
         "/v1/models" => {
             allow(head, "GET")?;
-            authorise(config, head)?;
-            return Ok(Route::Json(models(config)));
+            authorise(config, head, Protocol::Chat)?;
+            Ok(Route::Json(models(config)))
         }
-        "/v1/chat/completions" => Protocol::Chat,
-        "/v1/completions" => Protocol::Completions,
+        // Here trtllm-serve lists its iterations, which this engine does not keep.
+        "/metrics" => {
+            allow(head, "GET")?;
+            Ok(Route::Json("[]".to_owned()))
+        }
         _ => {
-            let message = format!("Unknown path {path}. This engine has: {PATHS}.");
-            return Err(ApiError::new(404, "invalid_request_error", "unknown_url", message));
+            let posts = Protocol::ALL.map(|protocol| format!("POST {}", protocol.path())).join(", ");
+            let metrics = config.metrics.path();
+            let message = format!(
+                "Unknown path {path}. This engine has: GET /health, GET /v1/models, GET {metrics}, {posts}."
+            );
+            Err(ApiError::new(404, "invalid_request_error", "unknown_url", message))
         }
-    };
-    allow(head, "POST")?;
-    authorise(config, head)?;
-    request::parse(protocol, body, &config.models).map(|call| Route::Call(Box::new(call)))
+    }
 }
 
 /// A request that could not be read.
@@ -83,6 +105,13 @@ pub(crate) fn queue_full(limit: usize) -> ApiError {
     ApiError::new(429, "requests", "queue_full", message).with_header("retry-after", "1")
 }
 
+/// More was asked for than the configured limit allows.
+pub(crate) fn rate_limited(retry_after_s: u64) -> ApiError {
+    let message = format!("Rate limit reached (rate_limit). Please try again in {retry_after_s}s.");
+    ApiError::new(429, "requests", "rate_limit_exceeded", message)
+        .with_header("retry-after", retry_after_s.to_string())
+}
+
 /// The refusal that a fault asks for, when it is a status.
 pub(crate) fn refusal(fault: &Fault) -> Option<ApiError> {
     let status = fault.kind.status()?;
@@ -115,14 +144,17 @@ fn allow(head: &Head, method: &str) -> Result<(), ApiError> {
         .with_header("allow", method))
 }
 
-fn authorise(config: &SimConfig, head: &Head) -> Result<(), ApiError> {
+/// The key may come as Anthropic's clients send it, whatever the path: servers of several protocols take both.
+fn authorise(config: &SimConfig, head: &Head, protocol: Protocol) -> Result<(), ApiError> {
     let Some(key) = &config.api_key else { return Ok(()) };
-    let given = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let given = bearer.or_else(|| head.header("x-api-key"));
     if given == Some(key.reveal()) {
         return Ok(());
     }
     let message = match given {
         Some(_) => "The API key is not the one that this engine takes.",
+        None if protocol == Protocol::Messages => "x-api-key header is required",
         None => "No API key came with the request. Send it as `Authorization: Bearer KEY`.",
     };
     Err(ApiError::new(401, "invalid_request_error", "invalid_api_key", message))
@@ -148,8 +180,18 @@ mod tests {
         key: Option<&str>,
         body: &str,
     ) -> Result<Route, ApiError> {
+        ask_with(config, method, target, key.map(|key| ("authorization", key)), body)
+    }
+
+    fn ask_with(
+        config: &str,
+        method: &str,
+        target: &str,
+        header: Option<(&str, &str)>,
+        body: &str,
+    ) -> Result<Route, ApiError> {
         let mut head = Head { method: method.to_owned(), target: target.to_owned(), ..Head::default() };
-        head.headers.extend(key.map(|key| ("authorization".to_owned(), key.to_owned())));
+        head.headers.extend(header.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let config = SimConfig::from_json(config).unwrap();
         route(&config, &Received { head, body: body.as_bytes().to_vec(), first_ns: 0 })
     }
@@ -185,6 +227,33 @@ mod tests {
             assert!(!error.message.contains("sk-"));
         }
         assert!(ask(config, "GET", "/health", None, "").is_ok());
+    }
+
+    #[test]
+    fn the_key_may_come_as_anthropics_clients_send_it() {
+        let config = r#"{"api_key": "sk-right"}"#;
+        let status = |header| match ask_with(config, "POST", "/v1/messages", header, "{}") {
+            Ok(_) => 200,
+            Err(error) => {
+                assert_eq!(error.shape, ErrorShape::Anthropic);
+                error.status
+            }
+        };
+        assert_eq!(status(Some(("x-api-key", "sk-wrong"))), 401);
+        assert_eq!(status(None), 401);
+        // Let in, and then refused for its body.
+        assert_eq!(status(Some(("x-api-key", "sk-right"))), 400);
+        assert_eq!(status(Some(("authorization", "Bearer sk-right"))), 400);
+    }
+
+    #[test]
+    fn metrics_are_where_each_engine_has_them() {
+        assert!(matches!(ask("{}", "GET", "/metrics", None, ""), Ok(Route::Metrics)));
+        assert_eq!(ask("{}", "GET", "/prometheus/metrics", None, "").unwrap_err().status, 404);
+        let trtllm = r#"{"metrics": "trtllm"}"#;
+        assert!(matches!(ask(trtllm, "GET", "/prometheus/metrics", None, ""), Ok(Route::Metrics)));
+        assert!(matches!(ask(trtllm, "GET", "/metrics", None, ""), Ok(Route::Json(_))));
+        assert_eq!(ask("{}", "POST", "/metrics", None, "").unwrap_err().status, 405);
     }
 
     #[test]

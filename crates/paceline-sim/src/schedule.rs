@@ -17,9 +17,11 @@ fn ns(us: u64) -> i64 {
 }
 
 impl Schedule {
-    pub(crate) fn new(config: &ExactConfig) -> Self {
+    /// For a prompt with so many tokens that the cache did not have.
+    pub(crate) fn new(config: &ExactConfig, uncached_tokens: u64) -> Self {
+        let prefill_us = config.ttft_us_per_uncached_token.saturating_mul(uncached_tokens);
         Self {
-            ttft_ns: ns(config.ttft_us),
+            ttft_ns: ns(config.ttft_us.saturating_add(prefill_us)),
             itl_ns: ns(config.itl_us),
             tokens_per_event: config.tokens_per_event,
             stalls: config.stalls.clone(),
@@ -55,13 +57,19 @@ mod tests {
 
     #[test]
     fn events_leave_with_their_first_token() {
-        let schedule = Schedule::new(&ExactConfig {
-            ttft_us: 50_000,
-            itl_us: 10_000,
-            tokens_per_event: 4,
-            stalls: vec![Stall { after_tokens: 8, stall_us: 500 }, Stall { after_tokens: 9, stall_us: 20 }],
-            ..ExactConfig::default()
-        });
+        let schedule = Schedule::new(
+            &ExactConfig {
+                ttft_us: 50_000,
+                itl_us: 10_000,
+                tokens_per_event: 4,
+                stalls: vec![
+                    Stall { after_tokens: 8, stall_us: 500 },
+                    Stall { after_tokens: 9, stall_us: 20 },
+                ],
+                ..ExactConfig::default()
+            },
+            1_000,
+        );
         let at: Vec<i64> = (0..5).map(|index| schedule.event_ns(index)).collect();
         // Event 2 begins with token 8, event 3 with token 12.
         assert_eq!(at, [50_000_000, 90_000_000, 130_500_000, 170_520_000, 210_520_000]);
@@ -69,18 +77,31 @@ mod tests {
 
     #[test]
     fn empty_events_come_before_the_first_token() {
-        let schedule = Schedule::new(&ExactConfig { ttft_us: 40, ..ExactConfig::default() });
+        let schedule = Schedule::new(&ExactConfig { ttft_us: 40, ..ExactConfig::default() }, 0);
         assert_eq!([0, 1, 2].map(|index| schedule.empty_ns(index, 3)), [10_000, 20_000, 30_000]);
     }
 
     #[test]
     fn the_longest_schedule_does_not_overflow() {
-        let schedule = Schedule::new(&ExactConfig {
-            ttft_us: crate::config::MAX_US,
-            itl_us: crate::config::MAX_US,
-            tokens_per_event: 100_000,
-            ..ExactConfig::default()
-        });
+        let schedule = Schedule::new(
+            &ExactConfig {
+                ttft_us: crate::config::MAX_US,
+                itl_us: crate::config::MAX_US,
+                tokens_per_event: 100_000,
+                ttft_us_per_uncached_token: crate::config::MAX_US,
+                ..ExactConfig::default()
+            },
+            u64::MAX,
+        );
         assert!(schedule.event_ns(u64::MAX) > 0);
+    }
+
+    #[test]
+    fn what_is_not_cached_makes_the_first_token_later() {
+        let config =
+            ExactConfig { ttft_us: 100, itl_us: 7, ttft_us_per_uncached_token: 20, ..ExactConfig::default() };
+        assert_eq!(Schedule::new(&config, 30).event_ns(0), 700_000);
+        assert_eq!(Schedule::new(&config, 30).event_ns(1), 707_000);
+        assert_eq!(Schedule::new(&config, 0).event_ns(0), 100_000);
     }
 }

@@ -9,17 +9,21 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use paceline_io::clock::{StampClock, now_ns, thread_cpu_ns};
 use paceline_io::poller::{Poller, Ready, WAKE};
-use paceline_io::stream::{Scratch, Stream};
+use paceline_io::stream::{ReadEnd, Scratch, Stream};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rustls::ServerConfig;
 
 use crate::config::{Mode, SimConfig};
 use crate::connection::{Connection, State};
-use crate::engine::{Emission, EngineModel};
+use crate::engine::{Emission, EngineModel, Work};
 use crate::frames::Outbox;
 use crate::http::push_error;
+use crate::metrics::{Snapshot, Totals};
 use crate::pool::Pool;
+use crate::prefix_cache::{BLOCK_TOKENS, PrefixCache};
+use crate::rate_limit::RateLimiter;
+use crate::request::Protocol;
 use crate::routes;
 use crate::stats::{Histogram, SimStats};
 use crate::text::Text;
@@ -59,6 +63,12 @@ pub(crate) struct Server {
     /// Engine mode: which connection wants the tokens of which request.
     pub(crate) by_number: HashMap<u64, u64>,
     pub(crate) outbox: Outbox,
+    /// Exact mode: what the prefix cache knows.
+    pub(crate) prefix_cache: PrefixCache,
+    /// Exact mode: what would be a model's work.
+    pub(crate) exact_work: Work,
+    pub(crate) totals: Totals,
+    pub(crate) rate_limiter: RateLimiter,
     pub(crate) truth: TruthLog,
     pub(crate) plain_text: Arc<Text>,
     pub(crate) wide_text: Arc<Text>,
@@ -98,6 +108,10 @@ impl Server {
             emissions: Vec::new(),
             by_number: HashMap::new(),
             outbox: Outbox::default(),
+            prefix_cache: PrefixCache::new(config.exact.prefix_cache_blocks),
+            exact_work: Work::default(),
+            totals: Totals::default(),
+            rate_limiter: RateLimiter::new(&config.rate_limit),
             truth,
             plain_text: Arc::new(Text::plain(config.seed)),
             wide_text: Arc::new(Text::wide(config.seed)),
@@ -172,7 +186,10 @@ impl Server {
             if let Some(connection) = self.pool.get_mut(token)
                 && let State::Answering(response) = &mut connection.state
             {
-                response.provide(emission.due_ns, emission.tokens, emission.cached_tokens, emission.last);
+                response.provide(emission.due_ns, emission.tokens, emission.hit, emission.last);
+                if response.protocol() != Protocol::Embeddings {
+                    self.totals.generated_tokens += emission.tokens;
+                }
                 self.pump(token);
             }
         }
@@ -203,9 +220,22 @@ impl Server {
         });
         // A TLS handshake has something to say.
         let flushed = if stream.has_pending() { stream.flush().is_ok() } else { true };
-        if !flushed || !matches!(end, Ok(paceline_io::stream::ReadEnd::Drained)) {
+        if !flushed {
             self.drop_connection(token, End::ClientGone);
-        } else if !busy {
+            return;
+        }
+        match end {
+            Ok(ReadEnd::Drained) => {}
+            Ok(ReadEnd::Eof) if matches!(state, State::Answering(_)) => {
+                self.on_gone(token);
+                return;
+            }
+            _ => {
+                self.drop_connection(token, End::ClientGone);
+                return;
+            }
+        }
+        if !busy {
             self.on_request(token);
         }
     }
@@ -235,12 +265,44 @@ impl Server {
         }
     }
 
+    /// What the metrics tell of this instant.
+    pub(crate) fn observe(&self) -> Snapshot {
+        let now = Snapshot {
+            model: self.config.models.first().cloned().unwrap_or_default(),
+            totals: self.totals,
+            ..Snapshot::default()
+        };
+        if let Some(model) = &self.model {
+            return Snapshot {
+                running: model.running() as u64,
+                waiting: model.queued() as u64,
+                used_blocks: model.used_blocks(),
+                blocks: self.config.engine.prefix_cache_blocks as u64,
+                work: model.work(),
+                ..now
+            };
+        }
+        let used_blocks = self.pool.values().filter_map(|connection| match &connection.state {
+            State::Answering(response) => {
+                Some((response.prompt_tokens() + response.tokens_out()).div_ceil(BLOCK_TOKENS as u64))
+            }
+            _ => None,
+        });
+        Snapshot {
+            running: self.stats.in_flight,
+            used_blocks: used_blocks.sum(),
+            blocks: self.config.exact.prefix_cache_blocks as u64,
+            work: self.exact_work,
+            ..now
+        }
+    }
+
     fn finish(mut self) -> SimStats {
         let now = now_ns();
         for connection in self.pool.drain() {
             if let State::Answering(response) = connection.state {
                 self.stats.in_flight -= 1;
-                self.truth.push(response.into_truth(now, Some(End::Stopped)));
+                self.truth.push(response.into_truth(now, Some(End::Stopped), connection.gone_ns));
             }
         }
         self.truth.close();
@@ -273,7 +335,13 @@ impl Server {
             self.stats.connections_refused += 1;
             if self.tls.is_none() {
                 let mut refusal = Vec::new();
-                push_error(&mut refusal, &routes::crowded(self.config.max_connections), false, None);
+                push_error(
+                    &mut refusal,
+                    &routes::crowded(self.config.max_connections),
+                    false,
+                    "req-sim-0",
+                    &[],
+                );
                 // The client may have gone already.
                 let _ = stream.send(&refusal);
             }

@@ -11,6 +11,19 @@ pub(crate) const CONTENT: u8 = 1;
 pub(crate) const REASONING: u8 = 2;
 pub(crate) const TOOL: u8 = 4;
 
+/// An embedding, which has no tokens.
+pub(crate) const EMBEDDING: u8 = 8;
+
+/// A part of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Reasoning,
+    Content,
+    Tools,
+}
+
+const PARTS: [Part; 3] = [Part::Reasoning, Part::Content, Part::Tools];
+
 /// The tokens of an answer: first reasoning, then content, then the arguments of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -44,11 +57,14 @@ impl Shape {
             Mode::Engine => (engine.output_tokens, engine.reasoning_tokens, 0),
         };
         let runs_to_limit = call.ignore_eos || mode == Mode::Engine;
-        let planned = call.max_tokens.filter(|_| runs_to_limit).unwrap_or(configured);
+        let planned = call.max_tokens.filter(|_| runs_to_limit).unwrap_or(configured).max(call.min_tokens);
         let total = call.max_tokens.map_or(planned, |limit| limit.min(planned));
         let shape = match call.protocol {
-            Protocol::Chat => Self::cut(total, planned, reasoning, tools),
+            Protocol::Chat | Protocol::Responses | Protocol::Messages => {
+                Self::cut(total, planned, reasoning, tools)
+            }
             Protocol::Completions => Self::content_only(total),
+            Protocol::Embeddings => Self::content_only(0),
         };
         let reason = if total < planned {
             "length"
@@ -79,6 +95,39 @@ impl Shape {
         self.total - self.tools
     }
 
+    /// The tokens of a part.
+    pub(crate) fn range(&self, part: Part) -> Range<u64> {
+        match part {
+            Part::Reasoning => 0..self.reasoning,
+            Part::Content => self.reasoning..self.tools_from(),
+            Part::Tools => self.tools_from()..self.total,
+        }
+    }
+
+    fn present(&self) -> impl DoubleEndedIterator<Item = Part> {
+        PARTS.into_iter().filter(|part| !self.range(*part).is_empty())
+    }
+
+    /// The part that comes first; none in an answer without tokens.
+    pub(crate) fn first(&self) -> Option<Part> {
+        self.present().next()
+    }
+
+    /// The part that comes last.
+    pub(crate) fn last(&self) -> Option<Part> {
+        self.present().next_back()
+    }
+
+    /// How many parts come before this one.
+    pub(crate) fn place(&self, part: Part) -> usize {
+        self.present().take_while(|present| *present != part).count()
+    }
+
+    /// The part that comes just before this one.
+    pub(crate) fn before(&self, part: Part) -> Option<Part> {
+        self.present().take_while(|present| *present != part).last()
+    }
+
     pub(crate) fn piece(&self, tokens: Range<u64>) -> Piece {
         let within = |lo: u64, hi: u64| tokens.start.clamp(lo, hi)..tokens.end.clamp(lo, hi);
         let tools_from = self.tools_from();
@@ -90,10 +139,27 @@ impl Shape {
     }
 }
 
+impl Part {
+    /// The bit of an event's kind.
+    pub(crate) fn bit(self) -> u8 {
+        match self {
+            Self::Reasoning => REASONING,
+            Self::Content => CONTENT,
+            Self::Tools => TOOL,
+        }
+    }
+}
+
 impl Piece {
     pub(crate) fn kind(&self) -> u8 {
         let bit = |tokens: &Range<u64>, bit: u8| if tokens.is_empty() { 0 } else { bit };
         bit(&self.content, CONTENT) | bit(&self.reasoning, REASONING) | bit(&self.tools, TOOL)
+    }
+
+    /// The parts that it has tokens of, in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Part, Range<u64>)> {
+        let ranges = [self.reasoning.clone(), self.content.clone(), self.tools.clone()];
+        PARTS.into_iter().zip(ranges).filter(|(_, tokens)| !tokens.is_empty())
     }
 
     pub(crate) fn tokens(&self) -> Range<u64> {
@@ -122,6 +188,21 @@ mod tests {
         assert_eq!(shape.piece(3..8).kind(), CONTENT);
         assert_eq!((shape.piece(8..10).kind(), shape.piece(8..10).tokens()), (TOOL, 8..10));
         assert_eq!((shape.piece(5..5).kind(), shape.piece(5..5).tokens()), (0, 0..0));
+    }
+
+    #[test]
+    fn parts_that_are_empty_are_not_there() {
+        let all = Shape::cut(10, 10, 3, 2);
+        assert_eq!((all.first(), all.last()), (Some(Part::Reasoning), Some(Part::Tools)));
+        assert_eq!((all.place(Part::Tools), all.before(Part::Tools)), (2, Some(Part::Content)));
+        let bare = Shape::cut(5, 5, 3, 2);
+        assert_eq!((bare.place(Part::Tools), bare.before(Part::Tools)), (1, Some(Part::Reasoning)));
+        assert_eq!((bare.before(Part::Reasoning), bare.range(Part::Tools)), (None, 3..5));
+        assert_eq!((Shape::content_only(0).first(), Shape::content_only(0).last()), (None, None));
+        assert_eq!(
+            all.piece(2..4).parts().collect::<Vec<_>>(),
+            [(Part::Reasoning, 2..3), (Part::Content, 3..4)]
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::error::SimError;
 use crate::fault::FaultKind;
+use crate::request::Protocol;
 
 /// Records that may wait for the writer; more are lost, and counted.
 const QUEUE: usize = 65_536;
@@ -63,6 +64,7 @@ pub(crate) struct SentEvent {
 pub(crate) struct TruthRecord {
     pub(crate) id: String,
     pub(crate) path: &'static str,
+    pub(crate) protocol: Protocol,
     pub(crate) status: u16,
     pub(crate) fault: Option<FaultKind>,
     pub(crate) prompt_tokens: u64,
@@ -70,13 +72,22 @@ pub(crate) struct TruthRecord {
     pub(crate) received_ns: i64,
     pub(crate) headers_sent_ns: Option<i64>,
     pub(crate) events: Vec<SentEvent>,
+    /// When the engine noticed that the client had closed its side.
+    pub(crate) gone_ns: Option<i64>,
     pub(crate) end_ns: i64,
     pub(crate) end: End,
 }
 
 impl TruthRecord {
     fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
-        write!(out, r#"{{"id":"{}","path":"{}","status":{},"fault":"#, self.id, self.path, self.status)?;
+        write!(
+            out,
+            r#"{{"id":"{}","path":"{}","protocol":"{}","status":{},"fault":"#,
+            self.id,
+            self.path,
+            self.protocol.name(),
+            self.status
+        )?;
         match self.fault {
             Some(fault) => write!(out, r#""{}""#, fault.name())?,
             None => out.write_all(b"null")?,
@@ -86,16 +97,22 @@ impl TruthRecord {
             r#","prompt_tokens":{},"cached_tokens":{},"received_ns":{},"headers_sent_ns":"#,
             self.prompt_tokens, self.cached_tokens, self.received_ns
         )?;
-        match self.headers_sent_ns {
-            Some(ns) => write!(out, "{ns}")?,
-            None => out.write_all(b"null")?,
-        }
+        write_instant(out, self.headers_sent_ns)?;
         out.write_all(br#","events":["#)?;
         for (place, event) in self.events.iter().enumerate() {
             let comma = if place > 0 { "," } else { "" };
             write!(out, "{comma}[{},{},{}]", event.sent_ns, event.tokens, event.kind)?;
         }
-        writeln!(out, r#"],"end_ns":{},"end":"{}"}}"#, self.end_ns, self.end.name())
+        out.write_all(br#"],"gone_ns":"#)?;
+        write_instant(out, self.gone_ns)?;
+        writeln!(out, r#","end_ns":{},"end":"{}"}}"#, self.end_ns, self.end.name())
+    }
+}
+
+fn write_instant(out: &mut impl Write, ns: Option<i64>) -> std::io::Result<()> {
+    match ns {
+        Some(ns) => write!(out, "{ns}"),
+        None => out.write_all(b"null"),
     }
 }
 
@@ -174,6 +191,7 @@ mod tests {
         TruthRecord {
             id: "cmpl-sim-3".to_owned(),
             path: "/v1/completions",
+            protocol: Protocol::Completions,
             status: 200,
             fault: Some(FaultKind::SplitUtf8),
             prompt_tokens: 12,
@@ -184,6 +202,7 @@ mod tests {
                 SentEvent { sent_ns: 150, tokens: 4, kind: 3 },
                 SentEvent { sent_ns: 160, tokens: 1, kind: 1 },
             ],
+            gone_ns: Some(165),
             end_ns: 170,
             end: End::ClientGone,
         }
@@ -197,9 +216,9 @@ mod tests {
         assert_eq!(
             line,
             serde_json::json!({
-                "id": "cmpl-sim-3", "path": "/v1/completions", "status": 200, "fault": "split_utf8",
+                "id": "cmpl-sim-3", "path": "/v1/completions", "protocol": "openai-completions", "status": 200, "fault": "split_utf8",
                 "prompt_tokens": 12, "cached_tokens": 0, "received_ns": 100, "headers_sent_ns": null,
-                "events": [[150, 4, 3], [160, 1, 1]], "end_ns": 170, "end": "client_gone",
+                "events": [[150, 4, 3], [160, 1, 1]], "gone_ns": 165, "end_ns": 170, "end": "client_gone",
             })
         );
     }

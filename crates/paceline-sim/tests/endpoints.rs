@@ -45,7 +45,7 @@ fn wrong_requests_are_refused_and_the_connection_lives_on() {
             error["message"].as_str().unwrap().to_owned(),
         )
     };
-    let unknown = refused("/v1/embeddings", Value::Null, json!({}));
+    let unknown = refused("/v1/audio/speech", Value::Null, json!({}));
     assert_eq!((unknown.0, unknown.1.as_str()), (404, "unknown_url"));
     assert!(unknown.2.contains("POST /v1/completions"));
     let model = refused(CHAT, Value::Null, json!({"model": "gpt-9", "messages": [{"content": "x"}]}));

@@ -7,17 +7,13 @@
 //! one token more, or several when drafted tokens are accepted. A request joins with the first step that begins
 //! after its prefill, and leaves its slot with its last token.
 
-mod prefix_cache;
-
 use std::collections::VecDeque;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::{EngineConfig, SpecBurst};
-use prefix_cache::PrefixCache;
-
-pub(crate) use prefix_cache::BLOCK_TOKENS;
+use crate::prefix_cache::{BLOCK_TOKENS, Hit, PrefixCache};
 
 /// A request, as the model sees it.
 #[derive(Debug, Clone)]
@@ -36,8 +32,8 @@ pub(crate) struct Emission {
     pub(crate) number: u64,
     pub(crate) due_ns: i64,
     pub(crate) tokens: u64,
-    /// Prompt tokens that the prefix cache had.
-    pub(crate) cached_tokens: u64,
+    /// What the prefix cache had of the prompt.
+    pub(crate) hit: Hit,
     pub(crate) last: bool,
 }
 
@@ -55,7 +51,7 @@ struct Waiting {
 #[derive(Debug)]
 struct Slot {
     job: Job,
-    cached_tokens: u64,
+    hit: Hit,
     tokens_left: u64,
     stage: Stage,
 }
@@ -81,6 +77,30 @@ pub(crate) struct EngineModel {
     /// When the prefill that was begun last ends.
     prefill_free_ns: i64,
     step_ends_ns: Option<i64>,
+    /// How long the step takes that runs now.
+    step_ns: i64,
+    work: Work,
+}
+
+/// What the model has done since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Work {
+    /// Prompt tokens whose prefill has ended, cached ones among them.
+    pub(crate) prompt_tokens: u64,
+    /// Those among them that were not cached.
+    pub(crate) computed_tokens: u64,
+    pub(crate) prefill_ns: i64,
+    /// Prompt tokens that were looked up in the prefix cache.
+    pub(crate) cache_queries: u64,
+    pub(crate) cache_hits: u64,
+    /// Decode steps.
+    pub(crate) steps: u64,
+    pub(crate) decode_ns: i64,
+    /// The sequences of each step, summed up.
+    pub(crate) sequences: u64,
+    pub(crate) drafted_tokens: u64,
+    /// Drafted tokens that the model accepted, those among them that an answer's limit then cut off.
+    pub(crate) accepted_tokens: u64,
 }
 
 fn ns(us: u64) -> i64 {
@@ -97,6 +117,8 @@ impl EngineModel {
             slots: Vec::new(),
             prefill_free_ns: i64::MIN,
             step_ends_ns: None,
+            step_ns: 0,
+            work: Work::default(),
             config,
         }
     }
@@ -127,6 +149,24 @@ impl EngineModel {
     /// Requests that wait for a slot.
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Requests in a slot.
+    pub(crate) fn running(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Blocks of the KV cache that the requests in the slots fill, with prompt and answer.
+    pub(crate) fn used_blocks(&self) -> u64 {
+        let tokens = self
+            .slots
+            .iter()
+            .map(|slot| slot.job.prompt_tokens + (slot.job.output_tokens.max(1) - slot.tokens_left));
+        tokens.map(|tokens| tokens.div_ceil(BLOCK_TOKENS as u64)).sum()
     }
 
     /// When tokens come next; none while there is nothing to do.
@@ -161,29 +201,37 @@ impl EngineModel {
 
     /// Gives the request a slot and its place in the line of prefills.
     fn admit(&mut self, job: Job, at_ns: i64) {
-        // The last prompt token is always computed: it yields the first token of the answer.
-        let cached_tokens =
-            self.cache.hit_tokens(&job.prefix_hashes).min(job.prompt_tokens.saturating_sub(1));
-        self.cache.insert(&job.prefix_hashes);
-        let uncached = (job.prompt_tokens - cached_tokens) as f64;
-        let work = uncached + cached_tokens as f64 * self.config.cached_prefill_share;
-        let prefill_ns = (work / self.config.prefill_tok_s * 1e9) as i64;
-        let ends_ns = self
-            .prefill_free_ns
-            .max(at_ns)
-            .saturating_add(ns(self.config.prefill_base_us))
-            .saturating_add(prefill_ns);
+        let hit = self.cache.take(&job.prefix_hashes, job.prompt_tokens);
+        if self.config.prefix_cache {
+            self.work.cache_queries += job.prompt_tokens;
+            self.work.cache_hits += hit.cached_tokens;
+        }
+        let prefill_ns = self.prefill_ns(job.prompt_tokens, hit.cached_tokens);
+        let ends_ns = self.prefill_free_ns.max(at_ns).saturating_add(prefill_ns);
         self.prefill_free_ns = ends_ns;
         let tokens_left = job.output_tokens.max(1);
-        self.slots.push(Slot { job, cached_tokens, tokens_left, stage: Stage::Prefill { ends_ns } });
+        self.slots.push(Slot { job, hit, tokens_left, stage: Stage::Prefill { ends_ns } });
+    }
+
+    fn prefill_ns(&self, prompt_tokens: u64, cached_tokens: u64) -> i64 {
+        let uncached = (prompt_tokens - cached_tokens) as f64;
+        let work = uncached + cached_tokens as f64 * self.config.cached_prefill_share;
+        ns(self.config.prefill_base_us).saturating_add((work / self.config.prefill_tok_s * 1e9) as i64)
     }
 
     fn end_prefills(&mut self, at_ns: i64, out: &mut Vec<Emission>) {
+        let mut ended = Vec::new();
         for slot in &mut self.slots {
             if slot.stage == (Stage::Prefill { ends_ns: at_ns }) {
                 slot.stage = Stage::Joining;
+                ended.push((slot.job.prompt_tokens, slot.hit.cached_tokens));
                 out.push(slot.emit(1, at_ns));
             }
+        }
+        for (prompt_tokens, cached_tokens) in ended {
+            self.work.prompt_tokens += prompt_tokens;
+            self.work.computed_tokens += prompt_tokens - cached_tokens;
+            self.work.prefill_ns += self.prefill_ns(prompt_tokens, cached_tokens);
         }
     }
 
@@ -202,15 +250,23 @@ impl EngineModel {
             let per_sequence = self.config.decode_step_per_seq_us.saturating_mul(sequences);
             let step_us = self.config.decode_step_base_us.saturating_add(per_sequence);
             self.step_ends_ns = Some(at_ns.saturating_add(ns(step_us)));
+            self.step_ns = ns(step_us);
         }
     }
 
     fn end_step(&mut self, at_ns: i64, out: &mut Vec<Emission>) {
         self.step_ends_ns = None;
+        self.work.steps += 1;
+        self.work.decode_ns += self.step_ns;
         for slot in &mut self.slots {
             if slot.stage == Stage::Stepping {
                 slot.stage = Stage::Joining;
                 let tokens = burst(&mut self.rng, self.config.spec_burst);
+                self.work.sequences += 1;
+                if let Some(spec) = self.config.spec_burst {
+                    self.work.drafted_tokens += u64::from(spec.max_tokens) - 1;
+                    self.work.accepted_tokens += tokens - 1;
+                }
                 out.push(slot.emit(tokens, at_ns));
             }
         }
@@ -221,13 +277,7 @@ impl Slot {
     fn emit(&mut self, tokens: u64, due_ns: i64) -> Emission {
         let tokens = tokens.min(self.tokens_left);
         self.tokens_left -= tokens;
-        Emission {
-            number: self.job.number,
-            due_ns,
-            tokens,
-            cached_tokens: self.cached_tokens,
-            last: self.tokens_left == 0,
-        }
+        Emission { number: self.job.number, due_ns, tokens, hit: self.hit, last: self.tokens_left == 0 }
     }
 }
 

@@ -106,10 +106,10 @@ fn a_known_prefix_is_not_computed_again() {
     let first = run(&mut model);
     model.submit(prompt(2), 100 * MS).unwrap();
     let second = run(&mut model);
-    assert_eq!((first[0].due_ns, first[0].cached_tokens), (42 * MS, 0));
-    assert_eq!((second[0].due_ns, second[0].cached_tokens), (110 * MS, 32));
+    assert_eq!((first[0].due_ns, first[0].hit.cached_tokens), (42 * MS, 0));
+    assert_eq!((second[0].due_ns, second[0].hit.cached_tokens), (110 * MS, 32));
     model.submit(Job { prompt_tokens: 32, ..prompt(3) }, 200 * MS).unwrap();
-    assert_eq!(run(&mut model)[0].cached_tokens, 31, "the last prompt token is always computed");
+    assert_eq!(run(&mut model)[0].hit.cached_tokens, 31, "the last prompt token is always computed");
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! One answer on its way: what leaves next, when, and with what bytes. It knows neither sockets nor clocks, so that
 //! every byte and instant of it can be tested.
 
+mod whole;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::config::{EngineConfig, ExactConfig, Mode, UsageMode};
 use crate::fault::{Fault, FaultKind};
-use crate::frames::{ERROR_BODY, Frames, HTML_BODY, Manner, Outbox, Usage};
-use crate::http::{BodyFraming, push_head, push_json};
+use crate::frames::{Ending, Frames, HTML_BODY, Manner, Outbox, Usage};
+use crate::http::{BodyFraming, id_headers, push_head};
+use crate::prefix_cache::Hit;
+use crate::rate_limit::Headers;
 use crate::request::{Call, Protocol};
 use crate::schedule::Schedule;
 use crate::shape::Shape;
@@ -33,6 +37,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) keep_alive: bool,
     /// The truth log wants each event.
     pub(crate) log_events: bool,
+    /// What the cache had of the prompt, as far as it is known.
+    pub(crate) hit: Hit,
+    /// Further headers.
+    pub(crate) headers: Headers,
 }
 
 /// What to do once the bytes of a step have been sent.
@@ -75,7 +83,7 @@ pub(crate) struct Response {
     keep_alive: bool,
     frames: Frames,
     shape: Shape,
-    role_event: bool,
+    headers: Headers,
     empty_events: u64,
     usage_mode: UsageMode,
     usage_asked: bool,
@@ -94,6 +102,7 @@ pub(crate) struct Response {
     head_unsent: bool,
     unsent: Vec<(u32, u8)>,
     log_events: bool,
+    written_tokens: u64,
     truth: TruthRecord,
 }
 
@@ -108,22 +117,31 @@ impl Response {
             _ if in_exact => exact.usage,
             _ => UsageMode::Final,
         };
-        let role_first = !in_exact || exact.role_first;
+        let empty_events = if in_exact { exact.empty_first_events } else { 0 };
         let id = call.protocol.id(setup.number);
+        let prompt_tokens = call.prompt.tokens();
+        let usage = Usage {
+            prompt: prompt_tokens,
+            cached: setup.hit.cached_tokens,
+            written: setup.hit.written_tokens,
+            ..Usage::default()
+        };
         let manner = Manner {
-            protocol: call.protocol,
+            call,
             id: &id,
-            model: &call.model,
             created_s: setup.created_s,
             shape,
             token_ids: call.token_ids || (in_exact && exact.token_ids),
-            role_first,
+            role_first: !in_exact || exact.role_first,
+            empty_events: empty_events > 0,
+            usage: (usage_mode != UsageMode::None).then_some(usage),
             fault: kind,
         };
         let delay_us =
             fault.as_ref().filter(|fault| fault.kind == FaultKind::SlowHeaders).map_or(0, |f| f.delay_us);
         let source = if in_exact {
-            Source::Exact(Schedule::new(exact))
+            let uncached = prompt_tokens.saturating_sub(setup.hit.cached_tokens);
+            Source::Exact(Schedule::new(exact, uncached))
         } else {
             Source::Engine { ready: VecDeque::new(), complete_ns: None }
         };
@@ -135,8 +153,8 @@ impl Response {
             keep_alive: setup.keep_alive,
             frames: Frames::new(&manner, setup.text),
             shape,
-            role_event: role_first && call.protocol == Protocol::Chat,
-            empty_events: if in_exact { exact.empty_first_events } else { 0 },
+            headers: setup.headers,
+            empty_events,
             usage_mode,
             usage_asked: call.include_usage,
             usage_each: call.usage_each,
@@ -153,16 +171,19 @@ impl Response {
             head_unsent: false,
             unsent: Vec::new(),
             log_events: setup.log_events,
+            written_tokens: usage.written,
             truth: TruthRecord {
                 id,
                 path: call.protocol.path(),
+                protocol: call.protocol,
                 status: 200,
                 fault: kind,
-                prompt_tokens: call.prompt.tokens(),
-                cached_tokens: 0,
+                prompt_tokens,
+                cached_tokens: usage.cached,
                 received_ns: setup.received_ns,
                 headers_sent_ns: None,
                 events,
+                gone_ns: None,
                 end_ns: 0,
                 end: End::Complete,
             },
@@ -180,7 +201,40 @@ impl Response {
 
     /// How many tokens the engine model has to make for it.
     pub(crate) fn output_tokens(&self) -> u64 {
-        if self.kind() == Some(FaultKind::NotSse) { 0 } else { self.shape.total }
+        match self.protocol() {
+            _ if self.kind() == Some(FaultKind::NotSse) => 0,
+            // Its prefill ends with what would be a token.
+            Protocol::Embeddings => 1,
+            _ => self.shape.total,
+        }
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.truth.protocol
+    }
+
+    /// Further headers that it has, or would have.
+    pub(crate) fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    pub(crate) fn prompt_tokens(&self) -> u64 {
+        self.truth.prompt_tokens
+    }
+
+    /// Tokens that were given out.
+    pub(crate) fn tokens_out(&self) -> u64 {
+        self.tokens_out
+    }
+
+    /// Why it ends: `stop`, `length` or `tool_calls`.
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// How it has ended by itself.
+    pub(crate) fn ended(&self) -> End {
+        self.truth.end
     }
 
     pub(crate) fn kind(&self) -> Option<FaultKind> {
@@ -188,8 +242,9 @@ impl Response {
     }
 
     /// The engine model has made tokens.
-    pub(crate) fn provide(&mut self, due_ns: i64, tokens: u64, cached_tokens: u64, last: bool) {
-        self.truth.cached_tokens = cached_tokens;
+    pub(crate) fn provide(&mut self, due_ns: i64, tokens: u64, hit: Hit, last: bool) {
+        self.truth.cached_tokens = hit.cached_tokens;
+        self.written_tokens = hit.written_tokens;
         if let Source::Engine { ready, complete_ns } = &mut self.source {
             ready.push_back((due_ns, tokens));
             if last {
@@ -231,25 +286,28 @@ impl Response {
         }
     }
 
-    /// The bytes of the last step have left at `sent_ns`. Returns how many token events were among them.
-    pub(crate) fn mark_sent(&mut self, sent_ns: i64) -> u64 {
+    /// The bytes of the last step have left at `sent_ns`. Returns how many token events and tokens were among them.
+    pub(crate) fn mark_sent(&mut self, sent_ns: i64) -> (u64, u64) {
         if self.head_unsent {
             self.head_unsent = false;
             self.truth.headers_sent_ns = Some(sent_ns);
         }
         let events = self.unsent.len() as u64;
+        let tokens = self.unsent.iter().map(|(tokens, _)| u64::from(*tokens)).sum();
         if self.log_events {
             let sent = self.unsent.drain(..).map(|(tokens, kind)| SentEvent { sent_ns, tokens, kind });
             self.truth.events.extend(sent);
         } else {
             self.unsent.clear();
         }
-        events
+        (events, tokens)
     }
 
-    /// What is to be logged of it. `end`: what ended it, unless it ended by itself.
-    pub(crate) fn into_truth(self, end_ns: i64, end: Option<End>) -> TruthRecord {
+    /// What is to be logged of it. `end`: what ended it, unless it ended by itself. `gone_ns`: when its client was
+    /// seen to go.
+    pub(crate) fn into_truth(self, end_ns: i64, end: Option<End>, gone_ns: Option<i64>) -> TruthRecord {
         let mut truth = self.truth;
+        truth.gone_ns = gone_ns;
         truth.end_ns = end_ns;
         truth.end = end.unwrap_or(truth.end);
         truth
@@ -292,24 +350,29 @@ impl Response {
         self.kind() == Some(FaultKind::Stall) && (!self.streaming || self.at_fault())
     }
 
+    /// The headers that only this answer has.
+    fn own_headers(&self) -> Vec<(&str, &str)> {
+        let mut headers = id_headers(self.protocol().error_shape(), &self.truth.id);
+        headers.extend(self.headers.iter().map(|(name, value)| (*name, value.as_str())));
+        headers
+    }
+
     fn fire_head(&mut self, out: &mut Outbox) -> Verdict {
-        let headers = [("x-request-id", self.truth.id.as_str())];
         self.head_unsent = true;
         if self.kind() == Some(FaultKind::NotSse) {
             return self.fire_html(out);
         }
         let content_type = "text/event-stream; charset=utf-8";
+        let headers = self.own_headers();
         push_head(&mut out.bytes, 200, content_type, BodyFraming::Chunked, self.keep_alive, &headers);
-        if self.role_event {
-            self.frames.role(out);
-        }
+        self.frames.opening(out);
         self.stage = self.after_empty(0);
         Verdict::Continue
     }
 
     fn fire_html(&mut self, out: &mut Outbox) -> Verdict {
-        let headers = [("x-request-id", self.truth.id.as_str())];
         let framing = BodyFraming::Length(HTML_BODY.len());
+        let headers = self.own_headers();
         push_head(&mut out.bytes, 200, "text/html; charset=utf-8", framing, self.keep_alive, &headers);
         out.bytes.extend_from_slice(HTML_BODY.as_bytes());
         self.stage = Stage::Over;
@@ -373,20 +436,23 @@ impl Response {
         let each = self.usage_mode == UsageMode::Each || self.usage_each;
         let usage = (each && self.usage_mode != UsageMode::None).then(|| self.usage());
         self.frames.tokens(out, &piece, usage, padding);
-        self.unsent.push((u32::try_from(tokens.end - tokens.start).unwrap_or(u32::MAX), piece.kind()));
+        if self.frames.parts_kinds() {
+            self.unsent.extend(piece.parts().map(|(part, tokens)| (count(&tokens), part.bit())));
+        } else {
+            self.unsent.push((count(&tokens), piece.kind()));
+        }
     }
 
-    fn write_end(&self, out: &mut Outbox) {
-        let each = self.usage_mode == UsageMode::Each || self.usage_each;
-        let kept = self.usage_mode != UsageMode::None;
-        self.frames.finish(out, self.reason, (each && kept).then(|| self.usage()));
-        if kept && (each || self.usage_asked) {
-            self.frames.usage(out, self.usage());
-        }
-        if self.kind() != Some(FaultKind::NoEndMarker) {
-            self.frames.done(out);
-        }
-        Frames::end_of_body(out);
+    fn write_end(&mut self, out: &mut Outbox) {
+        let ending = Ending {
+            reason: self.reason,
+            usage: (self.usage_mode != UsageMode::None).then(|| self.usage()),
+            usage_each: self.usage_mode == UsageMode::Each || self.usage_each,
+            usage_asked: self.usage_asked,
+            marker: self.kind() != Some(FaultKind::NoEndMarker),
+        };
+        self.frames.end(out, &ending);
+        out.end_of_body();
     }
 
     /// The fault takes the place of what was to come.
@@ -417,53 +483,11 @@ impl Response {
             Some(FaultKind::ErrorEvent) => {
                 self.truth.end = End::Error;
                 self.frames.error(out);
-                self.frames.done(out);
             }
             _ => {}
         }
-        Frames::end_of_body(out);
+        out.end_of_body();
         Verdict::Done
-    }
-
-    fn fire_whole(&mut self, out: &mut Outbox) -> Verdict {
-        self.head_unsent = true;
-        let kind = self.kind();
-        if kind == Some(FaultKind::NotSse) {
-            return self.fire_html(out);
-        }
-        self.stage = Stage::Over;
-        self.tokens_out = self.shape.total;
-        let usage = (self.usage_mode != UsageMode::None).then(|| self.usage());
-        let mut body = self.frames.whole(self.reason, usage, self.padding(true));
-        match kind {
-            Some(FaultKind::ErrorEvent) => {
-                self.truth.end = End::Error;
-                body = ERROR_BODY.into();
-            }
-            Some(FaultKind::MalformedJson) => body.truncate(body.len() / 2),
-            Some(FaultKind::Cut | FaultKind::Reset) => return self.fire_half(out, &body),
-            _ if self.shape.total > 0 => {
-                let tokens = u32::try_from(self.shape.total).unwrap_or(u32::MAX);
-                self.unsent.push((tokens, self.shape.piece(0..self.shape.total).kind()));
-            }
-            _ => {}
-        }
-        push_json(&mut out.bytes, 200, &body, self.keep_alive, &[("x-request-id", &self.truth.id)]);
-        Verdict::Done
-    }
-
-    /// A head and half of the body that it announces; nothing at all when the fault comes before any event.
-    fn fire_half(&mut self, out: &mut Outbox, body: &[u8]) -> Verdict {
-        let nothing = self.fault.as_ref().is_some_and(|fault| fault.after_events == 0);
-        if nothing {
-            self.head_unsent = false;
-        } else {
-            push_json(&mut out.bytes, 200, body, self.keep_alive, &[("x-request-id", &self.truth.id)]);
-            out.bytes.truncate(out.bytes.len() - body.len().div_ceil(2));
-        }
-        let cut = self.kind() == Some(FaultKind::Cut);
-        self.truth.end = if cut { End::Cut } else { End::Reset };
-        if cut { Verdict::Cut } else { Verdict::Reset }
     }
 
     fn padding(&self, here: bool) -> usize {
@@ -479,12 +503,16 @@ impl Response {
         Usage {
             prompt: self.truth.prompt_tokens,
             cached: self.truth.cached_tokens,
+            written: self.written_tokens,
             completion: if wrong { self.tokens_out * 2 + 7 } else { self.tokens_out },
             reasoning: self.shape.reasoning.min(self.tokens_out),
         }
     }
 }
 
+fn count(tokens: &Range<u64>) -> u32 {
+    u32::try_from(tokens.end - tokens.start).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
-#[path = "response_tests.rs"]
 mod tests;

@@ -1,16 +1,32 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::SimConfig;
+use crate::fault::FaultKind;
+use crate::request::{self, Call};
+
+/// A call of the model `a "model"`, with further fields.
+fn call(protocol: Protocol, fields: &str) -> Call {
+    let config = SimConfig { models: vec!["a \"model\"".to_owned()], ..SimConfig::default() };
+    let body =
+        format!(r#"{{"model": "a \"model\"", "prompt": "a", "messages": [{{"content": "a"}}]{fields}}}"#);
+    request::parse(protocol, body.as_bytes(), &config).unwrap()
+}
 
 fn frames(protocol: Protocol, shape: Shape, fault: Option<FaultKind>, role_first: bool) -> Frames {
+    frames_of(&call(protocol, ""), shape, fault, role_first)
+}
+
+fn frames_of(call: &Call, shape: Shape, fault: Option<FaultKind>, role_first: bool) -> Frames {
     let manner = Manner {
-        protocol,
+        call,
         id: "chatcmpl-sim-7",
-        model: "a \"model\"",
         created_s: 1_700_000_000,
         shape,
         token_ids: true,
         role_first,
+        empty_events: false,
+        usage: None,
         fault,
     };
     Frames::new(&manner, Arc::new(Text::plain(1)))
@@ -30,7 +46,10 @@ fn payload(chunk: &str) -> Value {
     serde_json::from_str(event.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap()).unwrap()
 }
 
-const USAGE: Usage = Usage { prompt: 5, cached: 2, completion: 9, reasoning: 1 };
+const USAGE: Usage = Usage { prompt: 5, cached: 2, written: 0, completion: 9, reasoning: 1 };
+
+const ENDING: Ending =
+    Ending { reason: "stop", usage: Some(USAGE), usage_each: false, usage_asked: true, marker: true };
 
 #[test]
 fn a_chat_event_is_json_with_all_kinds() {
@@ -86,21 +105,50 @@ fn events_without_tokens_have_their_shapes() {
     let chat = frames(Protocol::Chat, shape, None, true);
     let completions = frames(Protocol::Completions, shape, None, true);
     assert_eq!(
-        payload(&written(|out| chat.role(out)))["choices"][0]["delta"],
+        payload(&written(|out| chat.opening(out)))["choices"][0]["delta"],
         json!({"role": "assistant", "content": ""})
     );
     assert_eq!(payload(&written(|out| chat.empty(out)))["choices"][0]["delta"], json!({"content": ""}));
     assert_eq!(payload(&written(|out| completions.empty(out)))["choices"][0]["text"], "");
-    let finish = payload(&written(|out| chat.finish(out, "stop", None)));
+    let ended = written(|out| chat.end(out, &ENDING));
+    let (finish, rest) = split(&ended);
     assert_eq!(finish["choices"][0]["finish_reason"], "stop");
-    let usage = payload(&written(|out| chat.usage(out, USAGE)));
+    assert!(finish.get("usage").is_none());
+    let (usage, rest) = split(rest);
     assert_eq!(
         (usage["choices"].clone(), usage["usage"]["completion_tokens"].clone()),
         (json!([]), json!(9))
     );
-    assert_eq!(payload(&written(|out| chat.error(out)))["error"]["type"], "server_error");
-    assert_eq!(written(|out| chat.done(out)), "e\r\ndata: [DONE]\n\n\r\n");
-    assert_eq!(written(Frames::end_of_body), "0\r\n\r\n");
+    assert_eq!(rest, "e\r\ndata: [DONE]\n\n\r\n");
+    let failed = written(|out| chat.error(out));
+    let (error, rest) = split(&failed);
+    assert_eq!(error["error"]["type"], "server_error");
+    assert_eq!(rest, "e\r\ndata: [DONE]\n\n\r\n");
+    assert_eq!(written(Outbox::end_of_body), "0\r\n\r\n");
+}
+
+/// The first event of several, and the rest.
+fn split(chunks: &str) -> (Value, &str) {
+    let (first, rest) = chunks.split_at(chunks.find("\n\n\r\n").unwrap() + 4);
+    (payload(first), rest)
+}
+
+#[test]
+fn log_probabilities_come_where_they_are_asked_for() {
+    let shape = Shape::content_only(2);
+    let asked = |protocol, fields: &str| {
+        let frames = frames_of(&call(protocol, fields), shape, None, true);
+        payload(&written(|out| frames.tokens(out, &shape.piece(0..2), None, 0)))["choices"][0].clone()
+    };
+    let chat = asked(Protocol::Chat, r#", "logprobs": true"#);
+    let content = chat["logprobs"]["content"].as_array().unwrap();
+    let joined: String = content.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
+    assert_eq!(joined, chat["delta"]["content"].as_str().unwrap());
+    assert!(content.iter().all(|entry| entry["logprob"].as_f64().unwrap() < 0.0));
+    let completions = asked(Protocol::Completions, r#", "logprobs": 1"#);
+    assert_eq!(completions["logprobs"]["tokens"].as_array().unwrap().len(), 2);
+    assert_eq!(completions["logprobs"]["token_logprobs"].as_array().unwrap().len(), 2);
+    assert!(asked(Protocol::Chat, r#", "logprobs": false"#)["logprobs"].is_null());
 }
 
 #[test]
