@@ -126,11 +126,11 @@ class _Cursor:
                 if len(self._text) - self._place <= 2 * MAX_ROW_BYTES and self._more():
                     continue
                 self._broken(f"element {number}: {getattr(error, 'msg', error)}")
+            size = end - self._place
             # A number at the end of what was read may go on.
             if end == len(self._text) and self._more():
                 continue
-            size = end - self._place
-            self._place = end
+            self._place += size
             return size
 
     def _more(self) -> bool:

@@ -28,15 +28,13 @@ def lines_of(file: BinaryIO, longest: int = MAX_ROW_BYTES) -> Iterator[Line]:
     while data := file.readline(longest + 2):
         number += 1
         size = len(data)
-        if size > longest:
-            while not data.endswith(b"\n") and (more := file.readline(_SKIP_BYTES)):
-                size += len(more)
-                if more.endswith(b"\n"):
-                    break
+        skipped = len(UTF8_BOM) if at == 0 and data.startswith(UTF8_BOM) else 0
+        bare = data[skipped:].rstrip(b"\n").removesuffix(b"\r")
+        if len(bare) > longest:
+            while not data.endswith(b"\n") and (data := file.readline(_SKIP_BYTES)):
+                size += len(data)
             yield Line(number, at, size, None)
         else:
-            skipped = len(UTF8_BOM) if at == 0 and data.startswith(UTF8_BOM) else 0
-            bare = data[skipped:].rstrip(b"\n").removesuffix(b"\r")
             yield Line(number, at + skipped, len(bare), bare)
         at += size
 

@@ -63,6 +63,12 @@ class DataSource:
         return self._index.start_ns is not None
 
     @property
+    def several_calls(self) -> bool:
+        """Jobs are conversations or grouped requests, not one request each."""
+        grouped = any(len(self._index.places(job)) > 1 for job in range(min(self._index.n_jobs, 1_000)))
+        return self._rows == "conversation" or grouped
+
+    @property
     def n_jobs(self) -> int | None:
         """How many jobs there are; None: it begins again after the last."""
         return self._index.n_jobs if self._ends else None

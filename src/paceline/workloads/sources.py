@@ -1,0 +1,51 @@
+"""Where the jobs of a workload come from: its calls, a data file, a trace, or none of them."""
+
+from paceline.workloads.datasets.source import DataSource
+from paceline.workloads.jobs import JobSource
+from paceline.workloads.read_report import ReadReport
+from paceline.workloads.sessions import SessionSource
+from paceline.workloads.spec import WorkloadSpec
+from paceline.workloads.traces.source import TraceSource
+
+
+def job_source(workload: WorkloadSpec) -> JobSource | None:
+    """The source of a workload's jobs; None for plain requests, which `RequestSource` writes.
+
+    A data file or a trace is read here, once. Raises ConfigError for what is wrong with it.
+    """
+    if workload.data is not None:
+        return DataSource(workload.data, workload)
+    if workload.trace is not None:
+        return TraceSource(workload.trace, workload)
+    if workload.call:
+        return SessionSource(workload)
+    return None
+
+
+def pinned(workload: WorkloadSpec, source: JobSource | None) -> WorkloadSpec:
+    """The workload as it is to be stored: with the absolute path and the hash of the file that was read.
+
+    A run that is resumed with it refuses a file that has changed.
+    """
+    if isinstance(source, DataSource):
+        return workload.model_copy(update={"data": source.spec})
+    if isinstance(source, TraceSource):
+        return workload.model_copy(update={"trace": source.spec})
+    return workload
+
+
+def read_report(source: JobSource | None) -> ReadReport | None:
+    """What became of the rows of the source's file; None where there is no file."""
+    return source.report if isinstance(source, DataSource | TraceSource) else None
+
+
+def timed(source: JobSource | None) -> bool:
+    """Every job has a `start_ns`, so that the arrival `replay` can be used."""
+    return isinstance(source, DataSource | TraceSource) and source.timed
+
+
+def has_several_calls(source: JobSource | None) -> bool:
+    """Jobs are of several calls, so that counting jobs is not counting requests."""
+    if isinstance(source, DataSource):
+        return source.several_calls
+    return isinstance(source, SessionSource)
