@@ -8,12 +8,13 @@ from paceline.endpoints.answer import Answer, error_text, read_answer
 from paceline.endpoints.client import Reply
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
+from paceline.measure.border import core_reader
 
 TARGET = Target.parse("http://h", headers=["x-key: secret-value"])
 
 
 def reply(body: str, kind: str = "text/event-stream") -> Reply:
-    return Reply(200, {"content-type": kind}, body, 1.0)
+    return Reply(200, {"content-type": kind}, (body.encode(),), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +44,14 @@ def test_a_long_page_is_cut() -> None:
         {"delta": {"content": "a"}},
         {"delta": {"reasoning_content": "a"}},
         {"delta": {"reasoning": "a"}},
-        {"delta": {"tool_calls": [{}]}},
-        {"text": "a"},
+        {"delta": {"tool_calls": [{"function": {"arguments": "{"}}]}},
     ],
 )
 def test_every_kind_of_token_counts(choice: object) -> None:
-    body = "data: " + json.dumps({"model": "m", "choices": [choice]}) + "\n\n"
-    assert read_answer(reply(body), TARGET, streaming=True) == Answer("m", usage=False, generated=True)
+    body = "data: " + json.dumps({"model": "m", "choices": [choice]}) + "\n\ndata: [DONE]\n\n"
+    assert read_answer(reply(body), TARGET, streaming=True, reader=core_reader) == Answer(
+        "m", usage=False, generated=True
+    )
 
 
 def test_role_usage_comments_and_the_end_marker_are_no_tokens() -> None:
@@ -59,12 +61,14 @@ def test_role_usage_comments_and_the_end_marker_are_no_tokens() -> None:
         'data: {"choices": [], "usage": {"completion_tokens": 0}}\n\n'
         "data: [DONE]\n\n"
     )
-    assert read_answer(reply(body), TARGET, streaming=True) == Answer(None, usage=True, generated=False)
+    assert read_answer(reply(body), TARGET, streaming=True, reader=core_reader) == Answer(
+        None, usage=True, generated=False
+    )
 
 
 def test_what_the_server_says_back_is_redacted() -> None:
     for streaming in (True, False):
         with pytest.raises(EndpointError) as caught:
-            read_answer(reply("got secret-value", "text/plain"), TARGET, streaming)
+            read_answer(reply("got secret-value", "text/plain"), TARGET, streaming, core_reader)
         assert "secret-value" not in caught.value.message
         assert "[redacted]" in caught.value.message

@@ -26,7 +26,7 @@ def test_a_stream_ends_at_its_marker_though_the_connection_stays_open() -> None:
         serving(FakeServer(on_post=lambda _: held)) as server,
         Client(Target.parse(server.url), 10) as client,
     ):
-        reply = client.post("/v1/chat/completions", {"stream": True}, streaming=True)
+        reply = client.post(client.target, {"stream": True}, streaming=True)
     assert reply.body.endswith("[DONE]\n\n")
     assert reply.elapsed_ms > 0
 

@@ -11,12 +11,18 @@ from typing import Any
 import pytest
 import trustme
 
-from paceline.endpoints.preflight import Facts, check
+from paceline.endpoints.preflight import Facts
+from paceline.endpoints.preflight import check as check_with
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
+from paceline.measure.border import core_reader
 from tests.support.fake_server import Answer, Body, FakeServer, error, good, serving, stream
 
 SECRET = "sk-very-secret-42"
+
+
+def check(target: Target, **options: Any) -> Facts:
+    return check_with(target, core_reader, **options)
 
 
 def refused(server: FakeServer, url: str = "", model: str | None = "tiny", **options: Any) -> str:
@@ -39,6 +45,7 @@ def test_a_good_server(streaming: bool, protocol: Any) -> None:
     assert facts.server is not None
     assert facts.latency_ms is not None
     assert facts.latency_ms > 0
+    assert (facts.protocol, facts.exact_output) == (protocol, None)
     assert facts.clock_offset_ms is not None
     assert abs(facts.clock_offset_ms) < 5000
     assert facts.notes == ()
@@ -199,16 +206,18 @@ WHOLE = Answer(body=json.dumps({"choices": [{"message": {"content": "Hi"}}]}).en
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (HTML, "not a server-sent event stream (content-type: text/html; it begins '<!doctype html>"),
+        (HTML, "not an event stream (content-type: text/html): it begins with <!doctype html>"),
         (HTML, "this is a web page"),
-        (WHOLE, "the answer came whole, as JSON"),
+        (WHOLE, "did not stream, it sent one JSON document | this server does not stream here"),
         (Answer(body=b'{"error": {"message": "out of memory"}}'), "answered with an error: out of memory"),
         (Answer(body=b""), "the answer is empty"),
         (stream({"error": {"message": "out of memory"}}), "answered with an error: out of memory"),
-        (stream('{"choices": ['), "an event of the stream is not JSON"),
-        (stream(), "no choices"),
-        (stream({"hello": 1}, 3), "malformed: it is"),
-        (stream(*["[1,", "2]"]), "is not JSON: [1,"),
+        (stream('{"choices": ['), "event 1 is not JSON"),
+        (stream(), "no generated token, no finish reason and no usage"),
+        (stream({"hello": 1}), "does the server speak openai-chat at /v1?"),
+        (stream({"hello": 1}, 3), "event 2 is not a JSON object: 3"),
+        (stream(*["[1,", "2]"]), "not a JSON object: [1,"),
+        (stream({"choices": [{"delta": {"content": "Hi"}}]}, done=False), "would end as truncated"),
         (Answer(headers={"content-type": "text/event-stream"}, body=b"data: {}\n\n", cut=True), "broken"),
     ],
 )
@@ -219,10 +228,11 @@ def test_answers_that_are_no_stream(answer: Answer, said: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (HTML, "the answer is not JSON (content-type: text/html"),
+        (HTML, "the answer is not a JSON object: <!doctype html>"),
+        (HTML, "this is a web page"),
         (Answer(body=b'{"error": "out of memory"}'), "answered with an error: out of memory"),
-        (Answer(body=b"[]"), "the answer is malformed: it is a list"),
-        (stream({"choices": []}), "the answer is not JSON"),
+        (Answer(body=b"[]"), "the answer is not a JSON object: []"),
+        (stream({"choices": [{"delta": {"content": "Hi"}}]}), "this server always streams here"),
     ],
 )
 def test_answers_that_are_not_whole_json(answer: Answer, said: str) -> None:
@@ -237,7 +247,9 @@ def test_a_stream_with_a_wrong_label_is_a_stream(kind: str) -> None:
 
 
 def test_data_in_several_lines_is_one_event() -> None:
-    body = b'event: x\r\ndata: {"choices":\r\ndata: [{"text": "Hi"}]}\r\n\r\ndata:[DONE]\r\n\r\n'
+    body = (
+        b'event: x\r\ndata: {"choices":\r\ndata: [{"delta": {"content": "Hi"}}]}\r\n\r\ndata:[DONE]\r\n\r\n'
+    )
     answer = Answer(headers={"content-type": "text/event-stream"}, body=body)
     with serving(FakeServer(on_post=lambda _: answer)) as server:
         facts = check(Target.parse(server.url, model="tiny"), stream_usage=False)
@@ -336,11 +348,10 @@ DEEP = "[" * 100_000 + "]" * 100_000
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (f'{{"choices": [], "z": {DEEP}}}', "an event of the stream is not JSON"),
-        (f'{{"error": {DEEP}}}', "an event of the stream is not JSON"),
-        ('{"choices": [{"delta": {"content": "\\ud800"}}]}', "malformed: choices[0].delta.content"),
-        ({"choices": [{"delta": {}, "finish_reason": {"type": "stop"}}]}, "malformed: choices[0].finish"),
-        ({"choices": [{"finish_reason": "abort"}]}, "answered with an error: a choice ended with"),
+        (f'{{"error": {DEEP}}}', "answered with an error: [[["),
+        ('{"choices": [{"delta": {"content": "\\ud800"}}]}', "event 2 is not JSON"),
+        ({"choices": [{"delta": {}, "finish_reason": {"type": "stop"}}]}, "not what the protocol says"),
+        ({"choices": [{"finish_reason": "abort"}]}, "answered with an error: "),
     ],
 )
 def test_what_the_load_generator_cannot_read_is_refused(event: Any, said: str) -> None:

@@ -22,6 +22,9 @@ class Answer:
     cut: bool = False
 
 
+NOT_FOUND = Answer(404, body=b'{"detail": "Not Found"}')
+
+
 @dataclass
 class Seen:
     """A request as it came."""
@@ -47,7 +50,11 @@ def good(body: Body) -> Answer:
     chat = "messages" in body
     if not body["stream"]:
         choice = {"message": {"content": "Hi"}} if chat else {"text": "Hi"}
-        return Answer(body=json.dumps({"model": body["model"], "choices": [choice], "usage": {}}).encode())
+        return Answer(
+            body=json.dumps(
+                {"model": body["model"], "choices": [choice], "usage": {"completion_tokens": 1}}
+            ).encode()
+        )
     events: list[Any] = [
         {"model": body["model"], "choices": [{"delta": {"role": "assistant"}} if chat else {"text": ""}]},
         {"model": body["model"], "choices": [{"delta": {"content": "Hi"}} if chat else {"text": "Hi"}]},
@@ -59,11 +66,15 @@ def good(body: Body) -> Answer:
 
 @dataclass
 class FakeServer:
-    """Set `on_post` and `paths` to misbehave; `seen` holds what came, in order."""
+    """Set `on_post` and `paths` to misbehave; `seen` holds what came, in order.
+
+    `on_request` answers a POST to any path, in place of `on_post` and `post_paths`.
+    """
 
     models: tuple[str, ...] | None = ("tiny", "large")
     post_paths: tuple[str, ...] = ("/v1/chat/completions", "/v1/completions")
     on_post: Callable[[Body], Answer] = good
+    on_request: Callable[[str, Body], Answer] | None = None
     gets: dict[str, Answer] = field(default_factory=dict)
     extra_headers: dict[str, str] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
@@ -75,7 +86,7 @@ class FakeServer:
         if path == "/v1/models" and self.models is not None:
             listed = {"object": "list", "data": [{"id": name} for name in self.models]}
             return Answer(body=json.dumps(listed).encode())
-        return Answer(404, body=b'{"detail": "Not Found"}')
+        return NOT_FOUND
 
     @property
     def bodies(self) -> list[Body]:
@@ -99,8 +110,13 @@ def serving(server: FakeServer, tls: ssl.SSLContext | None = None) -> Iterator[F
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self._note(body)
-            known = self.path.partition("?")[0] in server.post_paths
-            self._reply(server.on_post(body) if known else Answer(404, body=b'{"detail": "Not Found"}'))
+            path = self.path.partition("?")[0]
+            if server.on_request is not None:
+                self._reply(server.on_request(path, body))
+            elif path in server.post_paths:
+                self._reply(server.on_post(body))
+            else:
+                self._reply(NOT_FOUND)
 
         def _note(self, body: Body | None) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}

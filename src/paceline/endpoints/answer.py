@@ -1,17 +1,24 @@
-"""Judge an answer to a tiny request: is it a stream of the protocol, or a whole JSON answer?"""
+"""Judge an answer to a tiny request by what the load generator would read in it."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from paceline.endpoints.client import Reply
-from paceline.endpoints.shape import error_in, malformed, read_json
+from paceline.endpoints.json_text import read_json
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
+from paceline.protocols import PROTOCOLS, Protocol
+
+Observed = dict[str, Any]
+# (protocol, streaming, status, content type, pieces of the body) -> the row's columns that a response fills.
+# There is one reader, `paceline._core.observe`; who may import it hands it in.
+Reader = Callable[[Protocol, bool, int, str | None, list[bytes]], Observed]
 
 _SHOWN_CHARACTERS = 200
 _ERROR_HINT = "every request of a run would end so: look at the server's log"
-_MALFORMED_HINT = "every request of a run would end as malformed: is this an OpenAI-compatible server?"
+_API_HINT = "is this the API's base URL? it often ends with /v1"
 
 
 @dataclass(frozen=True)
@@ -23,17 +30,55 @@ class Answer:
     generated: bool
 
 
-def read_answer(reply: Reply, target: Target, streaming: bool) -> Answer:
+def read_answer(reply: Reply, target: Target, streaming: bool, reader: Reader) -> Answer:
     """The answer of status 200; EndpointError when it is not what was asked for."""
-    if streaming:
-        return _combine(_stream_objects(reply, target), reply, target, streaming=True)
-    try:
-        whole = read_json(reply.body)
-    except ValueError:
+    if not reply.body.strip():
         raise EndpointError(
-            f"{target.display}: the answer is not JSON ({_shown(reply, target)})", _wrong_place_hint(reply)
-        ) from None
-    return _combine([whole], reply, target, streaming=False)
+            f"{target.display}: the answer is empty (status 200)",
+            "does this server generate for this model at all?",
+        )
+    seen = observed(reply, target, streaming, reader)
+    _refuse(seen, reply, target, streaming, reader)
+    usage = seen["prompt_tokens"] is not None or seen["completion_tokens"] is not None
+    model = seen["server_model"]
+    return Answer(target.redact(model) if model else None, usage, bool(seen["event_ns"]))
+
+
+def observed(reply: Reply, target: Target, streaming: bool, reader: Reader) -> Observed:
+    """The reader's account of a reply to a request of the target's protocol."""
+    streaming = streaming and PROTOCOLS[target.protocol].streams
+    return reader(
+        target.protocol, streaming, reply.status, reply.headers.get("content-type"), list(reply.chunks)
+    )
+
+
+def _refuse(seen: Observed, reply: Reply, target: Target, streaming: bool, reader: Reader) -> None:
+    """Raise what would make every request of a run fail. An answer without a token is not of that kind."""
+    outcome = seen["outcome"]
+    said = target.redact(seen["error"] or "")
+    wrong = f"{target.display}: {said}"
+    if outcome == "error_in_stream":
+        raise EndpointError(f"{target.display}: the server answered with an error: {said}", _ERROR_HINT)
+    if outcome == "malformed":
+        raise EndpointError(wrong, _malformed_hint(reply, target, streaming, reader))
+    # What we did not read to its end is no fault of the server's.
+    if outcome == "truncated" and not reply.cut:
+        raise EndpointError(wrong, "every request of a run would end as truncated: look at the server's log")
+    if outcome == "empty" and seen["finish_reason"] is None and seen["completion_tokens"] is None:
+        raise EndpointError(
+            f"{wrong}, no finish reason and no usage ({_shown(reply, target)})",
+            f"does the server speak {target.protocol} at {target.base_path or '/'}?",
+        )
+
+
+def _malformed_hint(reply: Reply, target: Target, streaming: bool, reader: Reader) -> str:
+    if "html" in reply.headers.get("content-type", ""):
+        return "this is a web page: give the base URL of the API, which often ends with /v1"
+    other = observed(reply, target, not streaming, reader)["outcome"]
+    if other in ("ok", "empty"):
+        here = "does not stream" if streaming else "always streams"
+        return f"this server {here} here: measure {'without' if streaming else 'with'} streaming"
+    return f"every request of a run would end as malformed: {_API_HINT}"
 
 
 def error_text(body: str) -> str:
@@ -59,108 +104,7 @@ def _message(data: Any) -> str:
         return "(nested too deeply to be shown)"
 
 
-def _stream_objects(reply: Reply, target: Target) -> list[Any]:
-    """The JSON of each event. How the body begins decides, since servers label streams as they like."""
-    lines = reply.body.replace("\r\n", "\n").split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    if not first:
-        raise EndpointError(
-            f"{target.display}: the answer is empty (status 200)",
-            "does this server generate for this model at all?",
-        )
-    if not first.startswith((":", "data:", "event:", "id:", "retry:")):
-        if first.lstrip().startswith("{"):
-            _refuse_error_object(reply, target)
-            raise EndpointError(
-                f"{target.display}: a stream was asked for, and the answer came whole, as JSON",
-                "this server does not stream here: measure without streaming",
-            )
-        raise EndpointError(
-            f"{target.display}: the answer is not a server-sent event stream ({_shown(reply, target)})",
-            _wrong_place_hint(reply),
-        )
-    objects = []
-    for data in _events(lines):
-        try:
-            objects.append(read_json(data))
-        except ValueError:
-            shown = target.redact(data[:_SHOWN_CHARACTERS])
-            raise EndpointError(
-                f"{target.display}: an event of the stream is not JSON: {shown}",
-                "is this an OpenAI-compatible server?",
-            ) from None
-    return objects
-
-
-def _events(lines: list[str]) -> list[str]:
-    """The data of each event, without the end marker; several data lines of one event are one text."""
-    events: list[str] = []
-    data: list[str] = []
-    for line in [*lines, ""]:
-        if line.startswith("data:"):
-            data.append(line.removeprefix("data:").removeprefix(" "))
-        elif not line:
-            events.append("\n".join(data).strip())
-            data = []
-    return [event for event in events if event and event != "[DONE]"]
-
-
-def _combine(objects: list[Any], reply: Reply, target: Target, *, streaming: bool) -> Answer:
-    model: str | None = None
-    usage = generated = choices_seen = False
-    for one in objects:
-        _refuse_malformed(one, target, streaming=streaming)
-        _refuse_error(one, target)
-        model = model or one.get("model")
-        usage = usage or isinstance(one.get("usage"), dict)
-        choices = one.get("choices")
-        if choices is not None:
-            choices_seen = True
-            generated = generated or any(_has_token(choice) for choice in choices)
-    if not choices_seen:
-        raise EndpointError(
-            f"{target.display}: the answer has no choices ({_shown(reply, target)})",
-            f"does the server speak {target.protocol} at {target.base_path or '/'}?",
-        )
-    return Answer(target.redact(model) if model else None, usage, generated)
-
-
-def _refuse_malformed(document: Any, target: Target, *, streaming: bool) -> None:
-    why = malformed(document, streaming=streaming)
-    if why is not None:
-        what = "an event of the stream" if streaming else "the answer"
-        raise EndpointError(f"{target.display}: {what} is malformed: {why}", _MALFORMED_HINT)
-
-
-def _refuse_error(document: dict[str, Any], target: Target) -> None:
-    error = error_in(document)
-    if error is not None:
-        message = target.redact(_message(error))
-        raise EndpointError(f"{target.display}: the server answered with an error: {message}", _ERROR_HINT)
-
-
-def _has_token(choice: dict[str, Any]) -> bool:
-    part = choice.get("delta") or choice.get("message") or choice
-    fields = ("content", "reasoning_content", "reasoning", "tool_calls", "text")
-    return isinstance(part, dict) and any(part.get(name) for name in fields)
-
-
-def _refuse_error_object(reply: Reply, target: Target) -> None:
-    try:
-        data = read_json(reply.body)
-    except ValueError:
-        return
-    if malformed(data, streaming=False) is None:
-        _refuse_error(data, target)
-
-
 def _shown(reply: Reply, target: Target) -> str:
     kind = target.redact(reply.headers.get("content-type", "none"))
     start = target.redact(" ".join(reply.body.split())[:80])
     return f"content-type: {kind}; it begins {start!r}"
-
-
-def _wrong_place_hint(reply: Reply) -> str:
-    if "html" in reply.headers.get("content-type", ""):
-        return "this is a web page: give the base URL of the API, which often ends with /v1"
-    return "is this an OpenAI-compatible server? give the base URL of its API, which often ends with /v1"

@@ -1,12 +1,14 @@
 """A plain HTTP client for the few questions before a run, and what its failures mean in words."""
 
 import os
+import re
 import socket
 import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from paceline import __version__
@@ -17,18 +19,37 @@ from paceline.errors import EndpointError
 if TYPE_CHECKING:
     import httpx
 
-# Enough of an answer to judge it; a tiny request has no reason to give more.
-MAX_BODY_BYTES = 256 * 1024
+# Enough of an answer to judge it, a long embedding included; a tiny request has no reason to give more.
+MAX_BODY_BYTES = 1024 * 1024
+# An event so named, or so written, is the last of its stream (docs/design/0002).
+_LAST_EVENT = re.compile(
+    rb"\A(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.(?:completed|incomplete|failed))\r?\n)"
+)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: status, lower-case header names, up to MAX_BODY_BYTES of body, and the time to its end."""
+    """An answer to one request.
+
+    headers: names in lower case. chunks: up to about MAX_BODY_BYTES of the body, as pieces came. cut: the
+    body had more than was read. elapsed_ms: from the sending to the end of what was read. sent_unix_s,
+    headers_unix_s: this machine's clock at the sending and at the response head. reused: it came on a
+    connection that was open before.
+    """
 
     status: int
     headers: dict[str, str]
-    body: str
+    chunks: tuple[bytes, ...]
     elapsed_ms: float
+    sent_unix_s: float = 0.0
+    headers_unix_s: float = 0.0
+    cut: bool = False
+    reused: bool = False
+
+    @cached_property
+    def body(self) -> str:
+        """The body as text; what is not UTF-8 is replaced."""
+        return b"".join(self.chunks).decode("utf-8", "replace")
 
 
 class Client:
@@ -44,12 +65,8 @@ class Client:
         self.target = target
         self.timeout_s = timeout_s
         self._deadline = Deadline(timeout_s)
-        own = [("user-agent", f"paceline/{__version__}"), ("accept-encoding", "identity")]
-        given = {name.lower() for name, _ in target.headers}
-        headers = [pair for pair in own if pair[0] not in given] + target.all_headers()
         self._http = httpx.Client(
             verify=target.ssl_context() if target.scheme == "https" else False,
-            headers=headers,
             timeout=timeout_s,
             trust_env=False,
             follow_redirects=False,
@@ -62,31 +79,48 @@ class Client:
         self._http.close()
         self._deadline.close()
 
-    def get(self, path: str) -> Reply:
-        """GET a path of the target's origin; EndpointError when no answer comes."""
-        return self._send("GET", path, None, "application/json")
+    def get(self, path: str, target: Target | None = None, accept: str = "application/json") -> Reply:
+        """GET a path of the target's origin; EndpointError when no answer comes.
 
-    def post(self, path: str, body: dict[str, Any], streaming: bool) -> Reply:
-        """POST a JSON body; EndpointError when no answer comes."""
-        return self._send("POST", path, body, "text/event-stream" if streaming else "application/json")
+        `target`: the client's own, in another protocol, whose headers are then sent.
+        """
+        return self._send(target or self.target, "GET", path, None, accept)
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None, accept: str) -> Reply:
-        url = self.target.origin + path
-        with _failures_in_words(self.target, self._deadline), self._deadline:
-            started = time.perf_counter()
+    def post(self, target: Target, body: dict[str, Any], streaming: bool) -> Reply:
+        """POST a JSON body to a target's path; EndpointError when no answer comes.
+
+        `target` is the client's own, or the same in another protocol.
+        """
+        accept = "text/event-stream" if streaming else "application/json"
+        return self._send(target, "POST", target.path, body, accept)
+
+    def _send(
+        self, target: Target, method: str, path: str, body: dict[str, Any] | None, accept: str
+    ) -> Reply:
+        with _failures_in_words(target, self._deadline), self._deadline:
+            connections = self._deadline.connections
+            started, sent_unix_s = time.perf_counter(), time.time()
             with self._http.stream(
                 method,
-                url,
+                target.origin + path,
                 json=body,
-                headers={"accept": accept},
+                headers=_headers(target, accept),
                 extensions={"trace": self._deadline.watch},
             ) as response:
+                headers_unix_s = time.time()
                 if method == "POST":
                     self._refuse_encoding(response)
-                read = _read(response)
-            elapsed_ms = (time.perf_counter() - started) * 1000
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return Reply(response.status_code, headers, read.decode("utf-8", "replace"), elapsed_ms)
+                chunks, cut = _read(response)
+            return Reply(
+                status=response.status_code,
+                headers={name.lower(): value for name, value in response.headers.items()},
+                chunks=chunks,
+                elapsed_ms=(time.perf_counter() - started) * 1000,
+                sent_unix_s=sent_unix_s,
+                headers_unix_s=headers_unix_s,
+                cut=cut,
+                reused=self._deadline.connections == connections,
+            )
 
     def _refuse_encoding(self, response: "httpx.Response") -> None:
         """The load generator asks for none and reads none: decoding would be part of what it measures."""
@@ -99,14 +133,30 @@ class Client:
             )
 
 
-def _read(response: "httpx.Response") -> bytes:
-    read = bytearray()
-    for part in response.iter_bytes():
-        read += part
+def _headers(target: Target, accept: str) -> list[tuple[str, str]]:
+    own = [("user-agent", f"paceline/{__version__}"), ("accept-encoding", "identity"), ("accept", accept)]
+    given = {name.lower() for name, _ in target.headers}
+    return [pair for pair in own if pair[0] not in given] + target.all_headers()
+
+
+def _read(response: "httpx.Response") -> tuple[tuple[bytes, ...], bool]:
+    """Pieces of the body, and whether there was more than is read."""
+    chunks: list[bytes] = []
+    size, event = 0, bytearray()
+    # As it came: decoding could make a thousand times as much of it.
+    for part in response.iter_raw():
+        chunks.append(part)
+        size += len(part)
+        if size > MAX_BODY_BYTES:
+            return tuple(chunks), True
+        event += part
         # Some servers keep the connection open behind the end marker.
-        if len(read) > MAX_BODY_BYTES or read.endswith(b"data: [DONE]\n\n"):
-            break
-    return bytes(read)
+        if event.endswith((b"\n\n", b"\r\n\r\n")):
+            last = re.split(rb"\r?\n\r?\n", event.rstrip())[-1]
+            if _LAST_EVENT.match(last):
+                return tuple(chunks), False
+            event.clear()
+    return tuple(chunks), False
 
 
 @contextmanager

@@ -17,11 +17,13 @@ class Deadline:
 
     `watch` is the client's trace callback: it learns of connections from there. Raises TimeoutError on
     leaving where the time ran out and the client took the end of the connection for the end of the answer.
+    `connections`: how many were made.
     """
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self.expired = False
+        self.connections = 0
         self._guard = threading.Lock()
         self._sockets: list[socket.socket] = []
         self._timer: threading.Timer | None = None
@@ -30,6 +32,7 @@ class Deadline:
         """Note a connection when it is made."""
         if not event.endswith("connect_tcp.complete"):
             return
+        self.connections += 1
         made = info["return_value"].get_extra_info("socket")
         with self._guard:
             # Its own handle: TLS takes the client's away from the object that is known here.

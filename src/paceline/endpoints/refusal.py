@@ -8,11 +8,13 @@ from typing import Any
 from paceline.config import closest
 from paceline.endpoints.answer import error_text
 from paceline.endpoints.client import Client, Reply
-from paceline.endpoints.shape import read_json
+from paceline.endpoints.json_text import read_json
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
+from paceline.protocols import PROTOCOLS
 
 _MOST_MODELS_SHOWN = 20
+_ENDINGS = tuple(info.path for info in PROTOCOLS.values())
 _REFUSED_HINT = "change what the server names, or leave further body fields and the system prompt out"
 _NO_SUCH = re.compile(
     r"not (exist|found|available|loaded|supported)|unknown|invalid|no such|unsupported|no access"
@@ -79,7 +81,7 @@ def models_hint(models: Sequence[str], model: str | None = None) -> str:
 
 def _bad_key(target: Target, status: int, said: str) -> EndpointError:
     has_key = target.api_key is not None or any(
-        name.lower() in ("authorization", "api-key") for name, _ in target.headers
+        name.lower() in ("authorization", "api-key", "x-api-key") for name, _ in target.headers
     )
     if has_key:
         problem, hint = "the key is refused", "check that the key is valid for this server and this model"
@@ -131,7 +133,7 @@ def _paths_hint(client: Client, verb: str) -> str:
     """Which URL would probably work, and the paths that the server has."""
     answers, suggestion = _paths_that_exist(client)
     if not answers:
-        return "is this an OpenAI-compatible server? its base URL often ends with /v1"
+        return "is this the API's base URL? it often ends with /v1"
     known = f"the server answers at: {', '.join(answers)}"
     return f"{verb} {suggestion}; {known}" if suggestion else known
 
@@ -150,7 +152,7 @@ def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
         if path == "/openapi.json":
             paths = data.get("paths")
             named = [one for one in paths if one.isprintable()] if isinstance(paths, dict) else []
-            offered = [one for one in named if one.endswith("completions")]
+            offered = [one for one in named if one.endswith(_ENDINGS)]
             answers += [one for one in offered if one not in answers]
             fitting = [one for one in offered if one.endswith(ending)]
             suggestion = suggestion or (target.origin + fitting[0] if fitting else None)
