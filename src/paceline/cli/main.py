@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from paceline import __version__
-from paceline.cli.commands import calibrate, compare, demo, measure, runs, show, sim
+from paceline.cli.commands import calibrate, compare, demo, importing, measure, runs, show, sim
 from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
@@ -55,6 +55,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("show")(show.show)
+app.command("import")(importing.import_)
 app.command("demo")(demo.demo)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from paceline.report.imported import imported_from
 from paceline.report.model import Report
 from paceline.report.words import arrival_words
 from paceline.units import format_duration_ns
@@ -51,6 +52,13 @@ def differences(a: Report, b: Report) -> list[str]:
             )
     if a.evidence.open_loop != b.evidence.open_loop:
         found.append(FROM_SENT)
+    tools = [imported_from(report.manifest) for report in (a, b)]
+    if tools[0] != tools[1]:
+        named = [tool or "Paceline" for tool in tools]
+        found.append(
+            f"measured by different tools, {named[0]} and {named[1]}: part of any difference may be their "
+            "definitions and their lateness (`paceline show RUN --as TOOL`)"
+        )
     if a.manifest.host != b.manifest.host:
         found.append("the two were not measured on the same machine with the same cores")
     if a.manifest.version != b.manifest.version:

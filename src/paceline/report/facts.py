@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paceline.report.evidence import Evidence
+from paceline.report.imported import imported_from, imported_lacks
 from paceline.report.limits import LATE_MS
 from paceline.report.rates import lateness_ns, load_rates
 from paceline.report.trust_facts import CommonError, Pair, TrustFacts
@@ -186,6 +187,8 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         and not manifest.workload.get("shared_prefix_tokens"),
         p99_needs_n=evidence.summaries[against].p99.needs_n,
         segments=len(manifest.segments),
+        imported=imported_from(manifest),
+        lacks=imported_lacks(manifest),
         notes=tuple(manifest.notes),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.report.evidence import Evidence
+from paceline.report.imported import RATES, hidden_metrics
 from paceline.stats.frame import MISSING, Frame, Ints
 from paceline.stats.quantiles import percentile
 from paceline.stats.steady import in_flight, steady_windows
@@ -119,7 +120,7 @@ def timeline(evidence: Evidence) -> TimeLine | None:
     frame = Frame(evidence.rows)
     sent_ns, end_ns = frame.ints("sent_ns"), frame.ints("end_ns")
     written = sent_ns != MISSING
-    if not written.any():
+    if not written.any() or RATES in hidden_metrics(evidence.manifest):
         return None
     clock = RunClock(frame)
     bins = int(np.clip(clock.length_s / SHORTEST_BIN_S, 1, TIME_BINS))

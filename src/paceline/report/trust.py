@@ -103,7 +103,10 @@ def _ended(facts: TrustFacts) -> Iterator[Reason]:
 
 def _failures(facts: TrustFacts) -> Iterator[Reason]:
     if facts.attempted == 0:
-        yield Reason("no_requests", "invalid", "no request was measured: run longer, or with less warm-up")
+        text = "no request was measured: run longer, or with less warm-up"
+        if facts.imported:
+            text = "the file holds no requests, only totals: `paceline show` has them"
+        yield Reason("no_requests", "invalid", text)
         return
     if facts.ok == 0:
         named = _counted(facts, {name: n for name, n in facts.by_outcome.items() if name != "ok"})
@@ -262,7 +265,18 @@ def _stalled_client(facts: TrustFacts) -> Iterator[Reason]:
         )
 
 
+def _imported(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.imported:
+        yield Reason(
+            "imported",
+            "suspect",
+            f"imported: {facts.imported} measured this, and its file does not hold {'; '.join(facts.lacks)}",
+        )
+
+
 def _stamps(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.imported:
+        return
     stamped = facts.kernel_stamped_share
     if stamped is not None and stamped < 1.0:
         yield Reason(
@@ -327,7 +341,7 @@ def _read_words(wait_ms: float, quantity: str) -> Callable[[str, str], str]:
 
 
 def _instrument(facts: TrustFacts) -> Iterator[Reason]:
-    if not facts.calibrated:
+    if not facts.calibrated and not facts.imported:
         yield Reason(
             "no_calibration",
             "note",
@@ -407,6 +421,8 @@ def _starvation_words(
 ) -> str:
     """Why the client was late, as far as it is known, and what to do."""
     waited, busy = facts.runqueue_share or 0.0, facts.cpu_fraction or 0.0
+    if facts.imported:
+        return "why is not in the file"
     if waited > _WAITED_MUCH:
         return (
             f"CPU starvation, its threads waited {format_percentage(waited)} of the time for a core; "
@@ -437,6 +453,7 @@ def _said(facts: TrustFacts, outcome: str, mostly: str, all_of_them: str) -> str
 
 
 _CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (
+    _imported,
     _failures,
     _stalled_client,
     _starved_client,

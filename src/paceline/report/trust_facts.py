@@ -28,6 +28,7 @@ class TrustFacts:
     tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `event_spacing_ms`: mean
     distance of a request's events. `wait_per_read_ms`: how long the load threads waited for a core, a read.
     `errors`: by outcome. `of_a_pair`: one side of an interleaved comparison, which cannot be finished alone.
+    `imported`: the tool that measured, where that was another; `lacks`: what its file does not hold.
     """
 
     state: str = "complete"
@@ -70,6 +71,8 @@ class TrustFacts:
     prompts_unique: bool = False
     p99_needs_n: int | None = None
     segments: int = 1
+    imported: str | None = None
+    lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

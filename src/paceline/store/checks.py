@@ -52,6 +52,25 @@ def check_calibration(calibration: dict[str, Any]) -> None:
             _quantiles(calibration[name], name)
 
 
+def check_imported(imported: dict[str, Any]) -> None:
+    """Which tool measured, what its file lacks (`lacks`, `hidden`), and its own figures."""
+    if not isinstance(imported.get("tool"), str):
+        raise ValueError("tool is no text")
+    for name in ("lacks", "hidden"):
+        found = imported.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+            raise ValueError(f"{name} is no list of texts")
+    figures = imported.get("figures", {})
+    if not isinstance(figures, dict):
+        raise ValueError("figures is no object")
+    for metric, figure in figures.items():
+        if not isinstance(figure, dict):
+            raise ValueError(f"figures.{metric} is no object")
+        for key, value in figure.items():
+            if value is not None:
+                _number(value, f"figures.{metric}.{key}")
+
+
 def _quantiles(value: Any, where: str) -> None:
     if not isinstance(value, dict):
         raise ValueError(f"{where} holds no p50 and p99")

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import write_text
-from paceline.store.checks import check_calibration, check_segments, check_slo
+from paceline.store.checks import check_calibration, check_imported, check_segments, check_slo
 
 MANIFEST_NAME = "run.json"
 SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
@@ -45,7 +45,7 @@ class RunManifest(BaseModel):
     `endpoint`: URL without credentials. `workload`: the whole workload spec. `load`: arrival, caps, seed,
     timeout. `slo`: metric -> limit. `segments`: the last progress object of each start of the load generator.
     `calibration`: the instrument's error that was current when the run was made. `notes`: what a reader must
-    know.
+    know. `imported`: of a run that another tool measured, which, and what its file lacks.
     """
 
     # A later version may add keys to this schema: they survive a resume by this one.
@@ -69,6 +69,7 @@ class RunManifest(BaseModel):
     segments: list[dict[str, Any]] = Field(default_factory=list)
     calibration: dict[str, Any] | None = None
     notes: list[str] = Field(default_factory=list)
+    imported: dict[str, Any] | None = None
 
     @field_validator("endpoint")
     @classmethod
@@ -96,6 +97,13 @@ class RunManifest(BaseModel):
     def _calibration(cls, calibration: dict[str, Any] | None) -> dict[str, Any] | None:
         check_calibration(calibration or {})
         return calibration
+
+    @field_validator("imported")
+    @classmethod
+    def _imported(cls, imported: dict[str, Any] | None) -> dict[str, Any] | None:
+        if imported is not None:
+            check_imported(imported)
+        return imported
 
     @property
     def origins(self) -> dict[int, int]:

@@ -12,6 +12,7 @@ from paceline.report.conformance.recording import Recording, recording_of
 from paceline.report.model import Report
 from paceline.stats.metrics import METRICS as OWN_METRICS
 from paceline.stats.quantiles import Estimate
+from paceline.store.manifest import RunManifest
 
 SCHEMA = "paceline.conformance/1"
 # Ours of the same name; rates come from the steady part.
@@ -87,15 +88,29 @@ def conformance(report: Report, tools: list[Definition]) -> Conformance:
     """The run of `report` under the definitions of `tools`; its warm-up is left out of every view."""
     evidence = report.evidence
     recording = recording_of(evidence.rows, evidence.counts, evidence.plan, evidence.origins)
-    return Conformance(report, recording, _own(report), tuple(_view(tool, recording) for tool in tools))
+    return Conformance(
+        report, recording, _own(report), tuple(_view(tool, recording, report.manifest) for tool in tools)
+    )
 
 
-def _view(tool: Definition, recording: Recording) -> ToolView:
+def _view(tool: Definition, recording: Recording, manifest: RunManifest) -> ToolView:
     touches = tuple(
         Touch(difference, None if difference.touches is None else difference.touches(recording))
         for difference in tool.differences
     )
-    return ToolView(tool, tool.compute(recording), touches, {})
+    return ToolView(tool, tool.compute(recording), touches, _printed(tool, manifest))
+
+
+def _printed(tool: Definition, manifest: RunManifest) -> dict[str, Figure]:
+    """What the tool's own file says, of a run imported from it."""
+    imported = manifest.imported or {}
+    if imported.get("tool") != tool.name:
+        return {}
+    return {
+        name: Figure(int(told.get("n") or 1), **{key: told.get(key) for key in ("mean", *QUANTILES, "max")})
+        for name, told in imported.get("figures", {}).items()
+        if name in tool.metrics
+    }
 
 
 def _own(report: Report) -> dict[str, Figure]:

@@ -1,0 +1,130 @@
+"""Read fields of a foreign document, and say plainly where one is not what it must be."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from paceline.errors import ConfigError
+
+HINT = "see docs/guides/import.md for the forms that are read"
+_LONGEST_ERROR = 500
+# Seconds and milliseconds beyond this are no times.
+_MOST = 1e12
+
+
+def read_document(path: Path) -> Any:
+    """The JSON document in a file. Raises ConfigError."""
+    text = _read(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: this is not JSON: {error}", HINT) from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object of a file of JSON lines, with where it is. Raises ConfigError."""
+    for number, line in enumerate(_read(path).splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}: this is not JSON: {error}", HINT) from None
+        if not isinstance(document, dict):
+            raise ConfigError(f"{where}: this is no object", HINT)
+        yield where, document
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", "check the path") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: this is not UTF-8 text", HINT) from None
+
+
+def bad(where: str, what: str) -> ConfigError:
+    """The error for a field that is not what it must be."""
+    return ConfigError(f"{where}: {what}", HINT)
+
+
+def mapping(value: Any, where: str) -> dict[str, Any]:
+    """An object; an empty one for null."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise bad(where, "this is no object")
+    return value
+
+
+def listing(value: Any, where: str) -> list[Any]:
+    """A list; an empty one for null."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise bad(where, "this is no list")
+    return value
+
+
+def number(value: Any, where: str) -> float:
+    """A finite number."""
+    found = number_or_none(value, where)
+    if found is None:
+        raise bad(where, "the number is missing")
+    return found
+
+
+def number_or_none(value: Any, where: str) -> float | None:
+    """A finite number, or None for null."""
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise bad(where, f"{value!r:.40} is no number")
+    return float(value)
+
+
+def duration(value: Any, where: str) -> float:
+    """A number that is not negative."""
+    found = number(value, where)
+    if not 0.0 <= found <= _MOST:
+        raise bad(where, f"{value!r:.40} is no duration")
+    return found
+
+
+def count_or_none(value: Any, where: str) -> int | None:
+    """A whole number that is not negative, or None for null."""
+    found = number_or_none(value, where)
+    if found is None:
+        return None
+    if found < 0 or found != int(found) or found > _MOST:
+        raise bad(where, f"{value!r:.40} is no count")
+    return int(found)
+
+
+def text_or_none(value: Any, where: str) -> str | None:
+    """A text, or None for null."""
+    if value is not None and not isinstance(value, str):
+        raise bad(where, "this is no text")
+    return value
+
+
+def error_text(value: Any) -> str | None:
+    """What went wrong, in one line and short."""
+    words = " ".join(str(value).split()) if value else ""
+    return words[:_LONGEST_ERROR] or None
+
+
+def plain_url(value: Any) -> str | None:
+    """A URL without credentials and without a query, which may hold a key; None for what is none."""
+    if not isinstance(value, str) or "://" not in value:
+        return None
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return None
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
