@@ -1,8 +1,10 @@
 """The highest load that meets the objectives, from short steps none of which is trusted alone.
 
 The *capacity* is the load above which the share of attempted requests that meet the objectives falls under
-`share`. The posterior of it comes from all steps together (docs/concepts/capacity.md): a falling logistic curve
-of the logarithm of the load, whose slope, floor of failures and dependence of requests are unknown too.
+`share`. Its posterior comes from all steps together (docs/concepts/capacity.md): near the capacity the share
+falls as a logistic curve of the logarithm of the load, whose slope is unknown, as are the part of requests that
+fail at any load and how far requests of a step depend on each other. Steps far away only tell on which side of
+the capacity they were.
 """
 
 import math
@@ -15,19 +17,21 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
+# The capacity may lie beyond the range asked, by this factor.
+BEYOND = 8.0
 # Logits of the share that a step can have; beyond, nothing changes.
-_LOGIT_STEP = 0.05
-_LOGIT_MOST = 14.0
+_LOGIT_MOST, _LOGIT_STEP = 14.0, 0.05
 _LOGITS = np.arange(-_LOGIT_MOST, _LOGIT_MOST + _LOGIT_STEP / 2, _LOGIT_STEP)
 # d logit(share) / d log(load), from sluggish to a wall.
-_SLOPES = np.geomspace(2.0, 400.0, 16)
+_SLOPES = np.geomspace(3.0, 400.0, 16)
 # Requests that tell as much as one independent one.
-_INFLATIONS = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
+_INFLATIONS = np.geomspace(1.0, 256.0, 9)
 # Requests that fail at any load, as a part of those that may fail.
 _FLOORS = np.array([0.0, 0.25, 0.5, 0.75])
+# The curve is taken for logistic within this distance of the logarithm of the load.
+_NEAR = 0.15
 _COARSE, _FINE = 97, 101
 _NEGLIGIBLE = 1e-7
-_NEAR = 0.12
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of the capacity. `log_load`: float64[g], ascending; `weight`: float64[g], sums to 1."""
+    """What is known of the capacity.
+
+    `log_load`: float64[g], ascending. `weight`: float64[g], sums to 1. `slope`: d logit(share) / d log(load)
+    at the capacity. `inflation`: requests that tell as much as one independent one. Both are expectations.
+    """
 
     log_load: Floats
     weight: Floats
@@ -50,32 +58,34 @@ class Posterior:
 
     def quantile(self, p: float) -> float:
         """The load under which the capacity lies with probability `p`."""
-        below = np.cumsum(self.weight) - 0.5 * self.weight
-        return math.exp(float(np.interp(p, below, self.log_load)))
+        return math.exp(float(np.interp(p, self._below, self.log_load)))
 
     def above(self, load: float) -> float:
         """The probability that the capacity is more than `load`."""
-        below = np.cumsum(self.weight) - 0.5 * self.weight
-        return 1.0 - float(np.interp(math.log(load), self.log_load, below, left=0.0, right=1.0))
+        return 1.0 - float(np.interp(math.log(load), self.log_load, self._below, left=0.0, right=1.0))
+
+    @property
+    def _below(self) -> Floats:
+        below: Floats = np.cumsum(self.weight) - 0.5 * self.weight
+        return below
 
 
 def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float) -> Posterior:
-    """The posterior of the capacity.
+    """The posterior of the capacity; its prior is uniform in the logarithm of the load.
 
     `share`: of attempted requests that have to meet the objectives, in (0, 1). `lowest`, `highest`: the range
-    of loads of interest; the capacity may lie beyond it on both sides, by a factor of 8.
+    of loads of interest; the capacity may lie beyond it by a factor of 8.
     """
-    first, last = math.log(lowest / 8.0), math.log(highest * 8.0)
     loads = np.log([step.load for step in steps])
     tables = [_table(step.attempted, step.met) for step in steps]
-    grid = np.linspace(first, last, _COARSE)
-    weight = _marginal(tables, loads, share, grid)[0]
+    grid = np.linspace(math.log(lowest / BEYOND), math.log(highest * BEYOND), _COARSE)
+    weight, slope, inflation = _marginal(tables, loads, share, grid)
+    # Once to find out which steps are near, once more since that moves the middle.
     for _ in range(2):
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
-        near = np.abs(loads - middle) <= _NEAR
         tables = [
-            _table(step.attempted, step.met) if close else _side(step.attempted, step.met, share)
-            for step, close in zip(steps, near, strict=True)
+            (_table if abs(load - middle) <= _NEAR else _side)(step.attempted, step.met, share)
+            for step, load in zip(steps, loads.tolist(), strict=True)
         ]
         kept = np.flatnonzero(_marginal(tables, loads, share, grid)[0] > _NEGLIGIBLE)
         grid = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], _FINE)
@@ -83,9 +93,51 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     return Posterior(grid, weight, slope, inflation)
 
 
+def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
+    """The weight of each capacity of the grid, and the expected slope and inflation."""
+    total = np.zeros((len(_INFLATIONS), len(grid), len(_SLOPES), len(_FLOORS)))
+    always = _FLOORS * (1.0 - share)
+    at = share / (1.0 - always)
+    offset = np.log(at / (1.0 - at))
+    for table, load in zip(tables, loads, strict=True):
+        logit = offset - ((load - grid)[:, None] * _SLOPES)[:, :, None]
+        p = np.clip((1.0 - always) / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))), 1e-9, 1.0 - 1e-9)
+        place = np.rint((np.log(p / (1.0 - p)) + _LOGIT_MOST) / _LOGIT_STEP)
+        total += table[:, np.clip(place, 0, len(_LOGITS) - 1).astype(np.int64)]
+    weight = np.exp(total - total.max())
+    weight /= weight.sum()
+    slope = float(np.exp(weight.sum(axis=(0, 1, 3)) @ np.log(_SLOPES)))
+    inflation = float(np.exp(weight.sum(axis=(1, 2, 3)) @ np.log(_INFLATIONS)))
+    return weight.sum(axis=(0, 2, 3)), slope, inflation
+
+
+@lru_cache(maxsize=4096)
+def _table(attempted: int, met: int, _share: float | None = None) -> Floats:
+    """Log likelihood of a step under each inflation and share, float64[inflations, logits].
+
+    Beta-binomial (Skellam 1948): requests of a step share their queue, so that the number that meets varies
+    `inflation` times as much as if each were independent; the intra-class correlation of n requests is then
+    (inflation - 1) / (n - 1).
+    """
+    from scipy.special import betaln
+
+    missed = attempted - met
+    p = 1.0 / (1.0 + np.exp(-_LOGITS))
+    table = np.empty((len(_INFLATIONS), len(_LOGITS)))
+    for row, inflation in enumerate(_INFLATIONS):
+        correlation = min((inflation - 1.0) / max(attempted - 1.0, 1.0), 0.98)
+        if correlation <= 0.0:
+            table[row] = met * np.log(p) + missed * np.log1p(-p)
+        else:
+            size = 1.0 / correlation - 1.0
+            a, b = p * size, (1.0 - p) * size
+            table[row] = betaln(met + a, missed + b) - betaln(a, b)
+    return table
+
+
 @lru_cache(maxsize=4096)
 def _side(attempted: int, met: int, share: float) -> Floats:
-    """Log likelihood of a step far from the capacity: it only tells on which side of it the step was."""
+    """The same of a step far from the capacity: all that it tells is on which side of the capacity it was."""
     table = _table(attempted, met)
     wall = int(np.searchsorted(_LOGITS, math.log(share / (1.0 - share))))
     side = table - table[:, wall : wall + 1]
@@ -94,54 +146,3 @@ def _side(attempted: int, met: int, share: float) -> Floats:
     else:
         side[:, wall:] = 0.0
     return side
-
-
-def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
-    """The weight of each capacity of the grid, and the expected slope and inflation."""
-    total = np.zeros((len(_INFLATIONS), len(grid), len(_SLOPES), len(_FLOORS)))
-    at = share / (1.0 - _FLOORS * (1.0 - share))
-    offset = np.log(at / (1.0 - at))
-    for table, load in zip(tables, loads, strict=True):
-        logit = offset - ((load - grid)[:, None] * _SLOPES)[:, :, None]
-        if len(_FLOORS) > 1:
-            rest = _FLOORS * (1.0 - share)
-            p = (1.0 - rest) / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0)))
-            p = np.clip(p, 1e-9, 1.0 - 1e-9)
-            logit = np.log(p / (1.0 - p))
-        place = np.clip(np.rint((logit + _LOGIT_MOST) / _LOGIT_STEP), 0, len(_LOGITS) - 1).astype(np.int64)
-        total += table[:, place]
-    total -= total.max()
-    weight = np.exp(total)
-    weight /= weight.sum()
-    slope = float(np.exp((weight.sum(axis=(0, 1, 3)) * np.log(_SLOPES)).sum()))
-    inflation = float(np.exp((weight.sum(axis=(1, 2, 3)) * np.log(_INFLATIONS)).sum()))
-    return weight.sum(axis=(0, 2, 3)), slope, inflation
-
-
-@lru_cache(maxsize=4096)
-def _table(attempted: int, met: int) -> Floats:
-    """Log likelihood of a step under each inflation and share, float64[inflations, logits].
-
-    Beta-binomial: requests of a step share their queue, so that their number that meets varies by `inflation`
-    times as much as if each were independent; its intra-class correlation is (inflation - 1) / (n - 1).
-    """
-    from scipy.special import betaln
-
-    p = 1.0 / (1.0 + np.exp(-_LOGITS))
-    table = np.empty((len(_INFLATIONS), len(_LOGITS)))
-    for row, inflation in enumerate(_INFLATIONS):
-        correlation = min((inflation - 1.0) / max(attempted - 1.0, 1.0), 0.98)
-        if correlation <= 0.0:
-            table[row] = met * np.log(p) + (attempted - met) * np.log1p(-p)
-            table[row] += _log_choose(attempted, met)
-            continue
-        size = 1.0 / correlation - 1.0
-        table[row] = betaln(met + p * size, attempted - met + (1.0 - p) * size) - betaln(
-            p * size, (1.0 - p) * size
-        )
-        table[row] += _log_choose(attempted, met)
-    return table
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
