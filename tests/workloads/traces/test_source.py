@@ -28,7 +28,7 @@ def source(path: Path, workload: dict[str, Any] | None = None, **spec: Any) -> T
 
 
 def jobs_of(found: TraceSource, n: int | None = None) -> list[Job]:
-    jobs = []
+    jobs: list[Job] = []
     while (job := found.job(len(jobs))) is not None and len(jobs) != n:
         jobs.append(job)
     return jobs

@@ -41,6 +41,11 @@ class RowIndex:
         """How many jobs there are before any begins again."""
         return len(self.first) - 1
 
+    @property
+    def most_rows(self) -> int:
+        """Rows of the job that has most of them."""
+        return int(np.diff(self.first).max())
+
     def places(self, job: int) -> list[tuple[int, int]]:
         """Where the rows of a job lie."""
         rows = self.jobs[self.first[job] : self.first[job + 1]]

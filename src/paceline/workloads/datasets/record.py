@@ -86,6 +86,6 @@ def whole_tokens(value: Any) -> int | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return int(number) if number.is_integer() and 1 <= number <= MAX_TOKENS else None

@@ -65,8 +65,7 @@ class DataSource:
     @property
     def several_calls(self) -> bool:
         """Jobs are conversations or grouped requests, not one request each."""
-        grouped = any(len(self._index.places(job)) > 1 for job in range(min(self._index.n_jobs, 1_000)))
-        return self._rows == "conversation" or grouped
+        return self._rows == "conversation" or len(self._index.jobs) > self._index.n_jobs
 
     @property
     def n_jobs(self) -> int | None:
