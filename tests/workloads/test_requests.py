@@ -126,6 +126,26 @@ def test_prefixes_are_unique_and_the_shared_text_is_shared() -> None:
     assert len({" ".join(prompt.split()[30:]) for prompt in shared}) == 200
 
 
+def test_a_cached_share_of_each_prompt_is_the_same_text() -> None:
+    batch, plan = source(prompt_tokens="choice:100,40", cached_share=0.6).take(60)
+    texts = [prompt.split() for prompt in prompts(batch)]
+    assert [len(words) for words in texts] == plan.column("prompt_tokens_asked").to_pylist()
+    assert len({" ".join(words[:20]) for words in texts}) == 1
+    assert len({" ".join(words[:60]) for words in texts if len(words) == 100}) == 1
+    assert len({" ".join(words[60:64]) for words in texts if len(words) == 100}) > 20
+    assert all(
+        len(words) == 1
+        for words in map(str.split, prompts(source(prompt_tokens=1, cached_share=0.9).take(3)[0]))
+    )
+
+
+def test_exact_lengths_are_asked_where_the_server_can_be_told() -> None:
+    spec = WorkloadSpec.parse({"tokenizer": "words", "exact_output": True, "output_tokens": 9})
+    for told, field in (("ignore_eos", True), ("min_tokens", 9), (None, None)):
+        (body,) = bodies(RequestSource(spec, "m", dialect=Dialect(exact_output=told)).take(1)[0])  # type: ignore[arg-type]
+        assert body.get(told or "ignore_eos") == field
+
+
 def test_lengths_are_exact_with_a_tokenizer_and_marked_without(tmp_path: Path) -> None:
     file = save("byte_bpe", tmp_path / "tokenizer.json")
     exact = source(tokenizer=str(file), prompt_tokens="uniform:6:90", shared_prefix_tokens=11)

@@ -67,9 +67,10 @@ class RequestSource:
         bodies: list[bytes] = []
         hashes: list[str] = []
         for place, (tokens, limit) in enumerate(zip(own_tokens.tolist(), limits, strict=True)):
-            prompt = self._writer.write(start + place, tokens)
+            prompt = self._prompt(start + place, tokens)
             hashes.append(hashlib.sha256(prompt.encode()).hexdigest())
-            bodies.append(self._body.write([*self._system, Message("user", prompt)], limit))
+            messages = [*self._system, Message("user", prompt)]
+            bodies.append(self._body.write(messages, limit, exact_output=spec.exact_output))
         self.next_index = start + n
         columns = {
             "request_index": np.arange(start, start + n, dtype=np.uint64),
@@ -79,6 +80,13 @@ class RequestSource:
         }
         plan = plan_table(columns, n)
         return pa.record_batch([pa.array(bodies, type=pa.binary())], schema=BODY_SCHEMA), plan
+
+    def _prompt(self, index: int, tokens: int) -> str:
+        spec = self.spec
+        if not spec.cached_share:
+            return self._writer.write(index, tokens)
+        common = min(round(tokens * spec.cached_share), tokens - 1)
+        return self._writer.compose(index, tokens - common, common_tokens=common, unique=spec.unique_prefix)
 
 
 def _output_limits(
