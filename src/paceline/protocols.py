@@ -126,7 +126,7 @@ def _input(protocol: Protocol, messages: Sequence[Message]) -> dict[str, Any]:
         case "openai-chat":
             return {"messages": [{"role": one.role, "content": _chat_content(one)} for one in messages]}
         case "openai-responses":
-            return {"input": [{"role": one.role, "content": _responses_content(one)} for one in messages]}
+            return {"input": [_item(one) for one in messages]}
         case "anthropic-messages":
             return _anthropic(messages)
         case "openai-completions":
@@ -156,6 +156,11 @@ def _chat_content(message: Message) -> str | list[dict[str, Any]]:
         return message.text
     images = [{"type": "image_url", "image_url": {"url": _checked(url)}} for url in message.images]
     return [{"type": "text", "text": message.text}, *images]
+
+
+def _item(message: Message) -> dict[str, Any]:
+    # The type may be left out by the reference, and llama-server knows no assistant's turn without it.
+    return {"type": "message", "role": message.role, "content": _responses_content(message)}
 
 
 def _responses_content(message: Message) -> str | list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from paceline.endpoints.answer import Answer, error_text, read_answer
 from paceline.endpoints.client import Reply
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
-from paceline.measure.border import core_reader
+from paceline.measure.border import core_observe
 
 TARGET = Target.parse("http://h", headers=["x-key: secret-value"])
 
@@ -49,7 +49,7 @@ def test_a_long_page_is_cut() -> None:
 )
 def test_every_kind_of_token_counts(choice: object) -> None:
     body = "data: " + json.dumps({"model": "m", "choices": [choice]}) + "\n\ndata: [DONE]\n\n"
-    assert read_answer(reply(body), TARGET, streaming=True, reader=core_reader) == Answer(
+    assert read_answer(reply(body), TARGET, streaming=True, reader=core_observe) == Answer(
         "m", usage=False, generated=True
     )
 
@@ -61,7 +61,7 @@ def test_role_usage_comments_and_the_end_marker_are_no_tokens() -> None:
         'data: {"choices": [], "usage": {"completion_tokens": 0}}\n\n'
         "data: [DONE]\n\n"
     )
-    assert read_answer(reply(body), TARGET, streaming=True, reader=core_reader) == Answer(
+    assert read_answer(reply(body), TARGET, streaming=True, reader=core_observe) == Answer(
         None, usage=True, generated=False
     )
 
@@ -69,6 +69,6 @@ def test_role_usage_comments_and_the_end_marker_are_no_tokens() -> None:
 def test_what_the_server_says_back_is_redacted() -> None:
     for streaming in (True, False):
         with pytest.raises(EndpointError) as caught:
-            read_answer(reply("got secret-value", "text/plain"), TARGET, streaming, core_reader)
+            read_answer(reply("got secret-value", "text/plain"), TARGET, streaming, core_observe)
         assert "secret-value" not in caught.value.message
         assert "[redacted]" in caught.value.message

@@ -15,14 +15,14 @@ from paceline.endpoints.preflight import Facts
 from paceline.endpoints.preflight import check as check_with
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
-from paceline.measure.border import core_reader
+from paceline.measure.border import core_observe
 from tests.support.fake_server import Answer, Body, FakeServer, error, good, serving, stream
 
 SECRET = "sk-very-secret-42"
 
 
 def check(target: Target, **options: Any) -> Facts:
-    return check_with(target, core_reader, **options)
+    return check_with(target, core_observe, **options)
 
 
 def refused(server: FakeServer, url: str = "", model: str | None = "tiny", **options: Any) -> str:

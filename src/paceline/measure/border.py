@@ -72,16 +72,6 @@ def core_load_run(spec_json: str) -> LoadHandle:
         raise ConfigError(f"the load generator refuses this load: {error}") from None
 
 
-def core_reader(
-    protocol: str, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
-) -> dict[str, Any]:
-    """What the load generator would read in a response: the row's columns that a response fills."""
-    from paceline import _core
-
-    found: dict[str, Any] = json.loads(_core.observe(protocol, streaming, status, content_type, chunks))
-    return found
-
-
 def core_observe(
     protocol: WireProtocol, streaming: bool, status: int, content_type: str | None, chunks: list[bytes]
 ) -> dict[str, Any]:
