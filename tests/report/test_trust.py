@@ -283,6 +283,12 @@ def test_every_limit_is_used() -> None:
         over_limit_share=1.0,
         stalled_share=1.0,
         cached_share=1.0,
+        jobs=10,
+        failed_jobs=5,
+        lengths=(100.0, 20.0),
+        length_off_share=1.0,
+        cache=(0.5, 0.0),
+        cache_off=0.5,
     )
     assert {reason.code for reason in assess(everything).reasons} >= LIMITS.keys()
 

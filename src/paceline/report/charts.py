@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from paceline.report.model import QUANTILES
+from paceline.report.figures import QUANTILES
 from paceline.report.series import histogram, ladder
 from paceline.report.words import figure, label, samples_word, unit
 from paceline.stats.summary import Summary

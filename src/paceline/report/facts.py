@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paceline.report.evidence import Evidence
 from paceline.report.imported import imported_from, imported_lacks
 from paceline.report.limits import LATE_MS
 from paceline.report.rates import lateness_ns, load_rates
 from paceline.report.trust_facts import CommonError, Pair, TrustFacts
+from paceline.stats.asked import asked_tokens, cached_first
 from paceline.stats.frame import MISSING, Frame
+from paceline.stats.jobs import Jobs, JobState
 from paceline.stats.metrics import MetricSamples, coalesced_share
 from paceline.stats.quantiles import percentile
 
@@ -90,8 +91,8 @@ def late_share(frame: Frame) -> float | None:
 
 
 def common_errors(rows: pa.Table) -> dict[str, CommonError]:
-    """What the measured requests of each outcome but `ok` said most often, if anything."""
-    failed = rows.select(["outcome", "error"]).filter(pa.array(Frame(rows).measured & ~Frame(rows).ok))
+    """What the measured requests that did not end well said most often, by outcome, if anything."""
+    failed = rows.select(["outcome", "error"]).filter(pa.array(Frame(rows).measured & ~Frame(rows).well))
     said: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome, error in zip(failed["outcome"].to_pylist(), failed["error"].to_pylist(), strict=True):
         said[str(outcome)][" ".join(str(error or "").split())] += 1
@@ -108,7 +109,7 @@ def event_spacing_ms(frame: Frame) -> float | None:
 
     Unlike the gaps it does not depend on which events came together. None without events to tell by.
     """
-    many = frame.ok & frame.streaming & (frame.event_counts > 1)
+    many = frame.well & frame.streaming & (frame.event_counts > 1)
     if not many.any():
         return None
     spans = (frame.last_ns - frame.first_ns)[many] / (frame.event_counts - 1)[many]
@@ -116,8 +117,8 @@ def event_spacing_ms(frame: Frame) -> float | None:
 
 
 def stamped_share(frame: Frame) -> float | None:
-    """Share of the measured `ok` requests whose every token event has a kernel receive stamp."""
-    return float(frame.flags("kernel_stamped")[frame.ok].mean()) if frame.ok.any() else None
+    """Share of the measured requests that ended well whose every token event has a kernel receive stamp."""
+    return float(frame.flags("kernel_stamped")[frame.well].mean()) if frame.well.any() else None
 
 
 def over_limit_share(frame: Frame, plan: pa.Table) -> float | None:
@@ -125,14 +126,8 @@ def over_limit_share(frame: Frame, plan: pa.Table) -> float | None:
 
     One more is let pass: some servers count the end of the answer.
     """
-    asked: Any = plan["output_tokens_asked"]
-    planned = np.asarray(plan["request_index"]).astype(np.int64)
-    if not len(planned):
-        return None
-    index, used = frame.ints("request_index"), frame.ints("completion_tokens")
-    place = np.minimum(np.searchsorted(planned, index), len(planned) - 1)
-    allowed = np.asarray(pc.fill_null(asked, MISSING)).astype(np.int64)[place]
-    known = frame.ok & (planned[place] == index) & (allowed != MISSING) & (used != MISSING)
+    allowed, used = asked_tokens(frame, plan), frame.ints("completion_tokens")
+    known = frame.ok & (allowed != MISSING) & (used != MISSING)
     return float((used > allowed + 1)[known].mean()) if known.any() else None
 
 
@@ -141,15 +136,22 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
     frame = Frame(evidence.rows)
     client = client_facts(manifest.segments)
-    rates = load_rates(frame, manifest.segments, manifest.load, complete=evidence.state == "complete")
+    jobs = evidence.jobs.jobs if evidence.jobs is not None else None
+    arriving = frame if jobs is None else Frame(first_calls(evidence.rows, jobs))
+    rates = load_rates(arriving, manifest.segments, manifest.load, complete=evidence.state == "complete")
     open_loop = evidence.open_loop
     calibration = manifest.calibration or {}
-    against = "e2e_ms" if not open_loop else _open_headline(samples)
+    against = _headline(samples, open_loop=open_loop)
+    lengths, cache = evidence.asked_lengths, evidence.asked_cache
     return TrustFacts(
         state=evidence.state,
         of_a_pair="interleaved" in manifest.load,
         planned_requests=manifest.load.get("requests"),
         attempted=int(frame.measured.sum()),
+        unit=evidence.unit,
+        begun=int(arriving.measured.sum()),
+        jobs=jobs.count(JobState.OK) + jobs.count(JobState.FAILED) if jobs is not None else 0,
+        failed_jobs=jobs.count(JobState.FAILED) if jobs is not None else 0,
         by_outcome=evidence.by_outcome,
         errors=common_errors(evidence.rows),
         open_loop=open_loop,
@@ -172,7 +174,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         kernel_stamped_share=stamped_share(frame),
         coalesced_share=coalesced_share(evidence.rows),
         event_spacing_ms=event_spacing_ms(frame),
-        compared_with="the duration of a request" if not open_loop else "the latency from the due instant",
+        compared_with=_compared_words(against, open_loop=open_loop),
         compared_with_ms=_pair(samples[against]),
         ttft_ms=_pair(samples["ttft_ms"]),
         gap_ms=_pair(samples["chunk_gap_ms"]),
@@ -182,9 +184,12 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         token_mismatch_share=tokens.mismatch_share,
         tokens_approximate=tokens.approximate,
         over_limit_share=over_limit_share(frame, evidence.plan),
-        cached_share=tokens.cached / tokens.prompt if tokens.cached and tokens.prompt else None,
-        prompts_unique=bool(manifest.workload.get("unique_prefix"))
-        and not manifest.workload.get("shared_prefix_tokens"),
+        cached_share=cached_first(evidence.rows) or None,
+        prompts_unique=prompts_unique(manifest.workload),
+        length_off_share=1.0 - lengths.exact_share if lengths else None,
+        lengths=(lengths.asked, lengths.came) if lengths else None,
+        cache_off=abs(cache.asked - cache.seen) if cache and cache.seen is not None else None,
+        cache=(cache.asked, cache.seen) if cache and cache.seen is not None else None,
         p99_needs_n=evidence.summaries[against].p99.needs_n,
         segments=len(manifest.segments),
         imported=imported_from(manifest),
@@ -193,9 +198,35 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     )
 
 
-def _open_headline(samples: dict[str, MetricSamples]) -> str:
-    name = "ttft_from_intended_ms"
-    return name if len(samples[name].values) else "e2e_from_intended_ms"
+def first_calls(rows: pa.Table, jobs: Jobs) -> pa.Table:
+    """Jobs as rows: of each its first call, with `end_ns` of its last one."""
+    frame = Frame(rows)
+    order = np.lexsort((frame.ints("step"), frame.ints("intended_ns"), jobs.row_job))
+    order = order[jobs.row_job[order] >= 0]
+    first = order[np.concatenate([[True], np.diff(jobs.row_job[order]) != 0])]
+    ends = np.zeros(len(first), np.int64)
+    np.maximum.at(ends, jobs.row_job[order], frame.ints("end_ns")[order])
+    table = rows.take(pa.array(first))
+    place = table.schema.get_field_index("end_ns")
+    return table.set_column(place, table.schema.field(place), pa.array(ends, pa.int64()))
+
+
+def prompts_unique(workload: dict[str, Any]) -> bool:
+    """Whether no two jobs of a workload begin alike, by what it says."""
+    common = ("shared_prefix_tokens", "cached_share", "data", "trace")
+    return bool(workload.get("unique_prefix")) and not any(workload.get(name) for name in common)
+
+
+def _headline(samples: dict[str, MetricSamples], *, open_loop: bool) -> str:
+    """What the client's lateness is held against. Where all callers hang up, no request has an end."""
+    names = ("ttft_from_intended_ms", "e2e_from_intended_ms") if open_loop else ("e2e_ms", "ttft_ms")
+    return names[0] if len(samples[names[0]].values) or not len(samples[names[1]].values) else names[1]
+
+
+def _compared_words(against: str, *, open_loop: bool) -> str:
+    if open_loop:
+        return "the latency from the due instant"
+    return "the duration of a request" if against == "e2e_ms" else "the TTFT"
 
 
 def _pair(samples: MetricSamples) -> Pair | None:

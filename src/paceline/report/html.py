@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from paceline import __version__
 from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
-from paceline.report.model import QUANTILES, Report
+from paceline.report.figures import QUANTILES
+from paceline.report.model import Report
 from paceline.report.page import render_page
 from paceline.report.sentences import (
     client_words,

@@ -129,6 +129,26 @@ _ALL = (
         "an answer cannot have more tokens than the request allowed, so the server's usage counts wrongly",
     ),
     Limit(
+        "failed_jobs_share",
+        0.05,
+        None,
+        "a job with a failed call gives no time, and long jobs fail more often than short ones: beyond 5 % "
+        "the p95 of what users waited lies among them",
+    ),
+    Limit(
+        "length_off_share",
+        0.05,
+        None,
+        "answers of other lengths than asked make another workload of it: E2E and throughput are not those "
+        "asked for",
+    ),
+    Limit(
+        "cache_off",
+        0.10,
+        None,
+        "TTFT depends on how much of a prompt is cached: a tenth more or less is another workload",
+    ),
+    Limit(
         "cached_share",
         0.10,
         None,

@@ -2,7 +2,8 @@
 
 import re
 
-from paceline.report.model import QUANTILES, Report
+from paceline.report.figures import QUANTILES
+from paceline.report.model import Report
 from paceline.report.sentences import (
     client_words,
     goodput_words,

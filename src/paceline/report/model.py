@@ -1,14 +1,15 @@
 """A report: one model of what a run has shown, for every renderer. As JSON it is `paceline.report/1`."""
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy.typing as npt
 
-from paceline.report.evidence import READING_TOK_S, Evidence, gather
+from paceline.report.evidence import Evidence, gather
 from paceline.report.facts import trust_facts
+from paceline.report.figures import clean, metric_dict, number
+from paceline.report.job_figures import turns_dict
 from paceline.report.trust import Trust, assess
 from paceline.stats.frame import Frame
 from paceline.stats.metrics import METRICS, MetricInfo
@@ -19,7 +20,6 @@ from paceline.store.runs import StoredRun
 
 SCHEMA = "paceline.report/1"
 FROM_INTENDED = "_from_intended_ms"
-QUANTILES = ("p50", "p90", "p95", "p99")
 _COST_UNKNOWN = {"known": False, "reason": "no price is known for this endpoint"}
 
 
@@ -38,17 +38,7 @@ class MetricReport:
 
     def to_dict(self) -> dict[str, Any]:
         """As in `paceline.report/1`."""
-        quantiles = {
-            name: {
-                "value": _number(estimate.value),
-                "lo": _number(estimate.lo),
-                "hi": _number(estimate.hi),
-                "enough": estimate.enough,
-            }
-            for name, estimate in ((name, self.quantile(name)) for name in QUANTILES)
-        }
-        summary = self.summary
-        return {"n": summary.n, "mean": _number(summary.mean), **quantiles, "max": _number(summary.max)}
+        return metric_dict(self.summary)
 
 
 @dataclass(frozen=True)
@@ -75,13 +65,18 @@ class Report:
         return self.evidence.by_outcome.get("ok", 0)
 
     @property
+    def well(self) -> int:
+        """Measured requests that ended as they were meant to: `ok`, or hung up as the workload asks."""
+        return self.ok + self.evidence.by_outcome.get("hung_up", 0)
+
+    @property
     def generated_tokens(self) -> int:
         """Tokens of all measured requests, of whatever outcome: what throughput counts over its window."""
         return generated_tokens(self.evidence)
 
     @property
     def failed_tokens(self) -> int:
-        """Those of them that came in requests that did not end `ok`."""
+        """Those of them that came in requests that did not end well."""
         tokens = self.evidence.tokens
         return self.generated_tokens - tokens.counted - tokens.hidden
 
@@ -112,17 +107,36 @@ class Report:
         return {
             "schema": SCHEMA,
             "run": _run(self.manifest, evidence.state),
-            "trust": _clean(self.trust.to_dict()),
+            "trust": clean(self.trust.to_dict()),
             "outcomes": {"attempted": self.attempted, "ok": self.ok, "by_outcome": evidence.by_outcome},
             "metrics": {name: metric.to_dict() for name, metric in self.metrics.items()},
             "throughput": {
-                "output_tok_s": _number(evidence.throughput.output_tok_s),
-                "requests_s": _number(evidence.throughput.requests_s),
-                "goodput_requests_s": _number(evidence.goodput.requests_s) if evidence.goodput else None,
+                "output_tok_s": number(evidence.throughput.output_tok_s),
+                "requests_s": number(evidence.throughput.requests_s),
+                "goodput_requests_s": number(evidence.goodput.requests_s) if evidence.goodput else None,
+                "prompt_tok_s": number(evidence.throughput.prompt_tok_s),
             },
             "tokens": _tokens(evidence),
             "cost": dict(_COST_UNKNOWN),
+            **self._of_jobs(),
         }
+
+    def _of_jobs(self) -> dict[str, Any]:
+        """What only some runs have: jobs of several calls, hang-ups, lengths that were asked for exactly."""
+        evidence = self.evidence
+        lengths, cache = evidence.asked_lengths, evidence.asked_cache
+        found = {
+            "jobs": evidence.jobs.to_dict() if evidence.jobs else None,
+            "turns": turns_dict(evidence.jobs.turns) if evidence.jobs and evidence.jobs.turns else None,
+            "hangups": evidence.hangups.to_dict() if evidence.hangups else None,
+            "asked": {
+                "output_tokens": asdict(lengths) if lengths else None,
+                "cached_share": asdict(cache) if cache else None,
+            }
+            if lengths or cache
+            else None,
+        }
+        return {name: clean(value) for name, value in found.items() if value is not None}
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
@@ -130,12 +144,13 @@ class Report:
 
 
 def build_report(
-    run: StoredRun, *, local_tokens: npt.ArrayLike | None = None, reading_tok_s: float = READING_TOK_S
+    run: StoredRun, *, local_tokens: npt.ArrayLike | None = None, reading_tok_s: float | None = None
 ) -> Report:
     """The report of a stored run, whole or cut off.
 
     `local_tokens`: int[e], a local tokenizer's count for each event, see `stats.tokens.count_tokens`.
-    `reading_tok_s`: the reader's pace for fluidity. Raises StoreError when the run cannot be read.
+    `reading_tok_s`: the reader's pace for fluidity, in place of the workload's. Raises StoreError when the
+    run cannot be read.
     """
     evidence = gather(run, local_tokens=local_tokens, reading_tok_s=reading_tok_s)
     metrics = {
@@ -156,10 +171,10 @@ def _run(manifest: RunManifest, state: str) -> dict[str, Any]:
         "endpoint": manifest.endpoint,
         "model": manifest.model,
         "protocol": manifest.protocol,
-        "workload": _clean(asked),
+        "workload": clean(asked),
         "seed": manifest.load.get("seed", manifest.workload.get("seed")),
         "version": manifest.version,
-        "host": _clean(manifest.host),
+        "host": clean(manifest.host),
     }
 
 
@@ -171,7 +186,7 @@ def _tokens(evidence: Evidence) -> dict[str, Any]:
         "reasoning": tokens.reasoning,
         "cached": tokens.cached,
         "source": token_source(evidence),
-        "mismatch": _number(tokens.mismatch_share),
+        "mismatch": number(tokens.mismatch_share),
     }
 
 
@@ -189,20 +204,7 @@ def token_source(evidence: Evidence) -> str:
 
 
 def tokens_approximate(evidence: Evidence) -> bool:
-    """Whether the counts are; without any `ok` request, those of the others."""
-    if evidence.by_outcome.get("ok"):
+    """Whether the counts are; without any request that ended well, those of the others."""
+    if evidence.by_outcome.get("ok") or evidence.by_outcome.get("hung_up"):
         return evidence.tokens.approximate
     return bool(evidence.counts.approximate[Frame(evidence.rows).measured].any())
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value
-
-
-def _clean(value: Any) -> Any:
-    """The value with every NaN and infinity as None: JSON has neither."""
-    if isinstance(value, dict):
-        return {str(key): _clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
-    return _number(value) if isinstance(value, float) else value

@@ -1,7 +1,7 @@
 """What a report says in words, the same in every format."""
 
-from paceline.report.evidence import READING_TOK_S
-from paceline.report.model import QUANTILES, MetricReport, Report, tokens_approximate
+from paceline.report.figures import QUANTILES
+from paceline.report.model import MetricReport, Report, tokens_approximate
 from paceline.report.trust import Trust
 from paceline.report.words import bound, figure, label, median, median_interval, share, unit
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage, format_rate
@@ -67,14 +67,14 @@ def speed_words(report: Report) -> str:
     return f"{text}, over the steady {_seconds(pace.seconds)} of {_seconds(pace.whole_seconds)}"
 
 
-def rate_words(name: str, metric: MetricReport) -> str:
+def rate_words(name: str, metric: MetricReport, reading_tok_s: float) -> str:
     """A metric of which more is better: the median, its interval, and the mean."""
     p50 = metric.summary.p50
     ends = median_interval(name, p50)
     spread = f" ({ends})" if ends else ""
     mean = figure(name, metric.summary.mean)
     if name == "fluidity":
-        return f"{mean}% of tokens in time for a reader at {READING_TOK_S:g} tok/s"
+        return f"{mean}% of tokens in time for a reader at {reading_tok_s:g} tok/s"
     return f"{median(name, p50)}{spread} {unit(name)} at the median request, mean {mean}"
 
 

@@ -5,7 +5,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from paceline.report.model import QUANTILES, Report
+from paceline.report.figures import QUANTILES
+from paceline.report.model import Report
 from paceline.report.sentences import (
     client_words,
     due_notes,
@@ -150,7 +151,7 @@ def _results(report: Report) -> RenderableType:
     rows = [("Speed", speed_words(report))]
     for name in _HIGHER_IS_BETTER:
         if name in report.metrics:
-            rows.append((label(name), rate_words(name, report.metrics[name])))
+            rows.append((label(name), rate_words(name, report.metrics[name], report.evidence.reading_tok_s)))
     met = goodput_words(report)
     if met:
         rows.append(("Goodput", met))

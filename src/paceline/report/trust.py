@@ -16,28 +16,18 @@ from paceline.report.limits import (
     LIMITS,
     SMALLEST_LAG_MS,
 )
+from paceline.report.reasons import Reason, Severity, over
 from paceline.report.trust_facts import TrustFacts
+from paceline.report.trust_jobs import as_asked, jobs_ended
 from paceline.report.words import shorten
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
 
 VerdictName = Literal["trusted", "suspect", "invalid"]
-Severity = Literal["note", "suspect", "invalid"]
 _MOST_ERRORS = 3
 _LONGEST_ERROR = 120
 _WAITED_MUCH, _BUSY = 0.02, 0.5
+_WELL = ("ok", "hung_up")
 _RANK: dict[Severity, int] = {"note": 0, "suspect": 1, "invalid": 2}
-
-
-@dataclass(frozen=True)
-class Reason:
-    """`code` names the check; `text` has the figure, its limit, and what to do. A note demotes nothing."""
-
-    code: str
-    severity: Severity
-    text: str
-
-    def __str__(self) -> str:
-        return f"note: {self.text}" if self.severity == "note" else self.text
 
 
 @dataclass(frozen=True)
@@ -74,19 +64,9 @@ def assess(facts: TrustFacts) -> Trust:
     return Trust(verdict, reasons, facts)
 
 
-def _over(code: str, value: float | None, say: Callable[[str, str], str]) -> Iterator[Reason]:
-    """A reason when `value` passes the limit named `code`; `say` gets the value and the limit as text."""
-    if value is None:
-        return
-    limit = LIMITS[code]
-    severity = limit.severity(value)
-    if severity is not None:
-        text = say(format_percentage(value), format_percentage(limit.passed(value)))
-        yield Reason(code, "invalid" if severity == "invalid" else "suspect", text)
-
-
 def _ended(facts: TrustFacts) -> Iterator[Reason]:
     of = f" of {facts.planned_requests:,}" if facts.planned_requests else ""
+    n = facts.begun if facts.unit == "jobs" else facts.attempted
     if facts.state == "failed":
         yield Reason("state", "invalid", "the run failed before its end: see its notes, then measure again")
     elif facts.state in ("interrupted", "running"):
@@ -95,9 +75,9 @@ def _ended(facts: TrustFacts) -> Iterator[Reason]:
         yield Reason(
             "state",
             "suspect",
-            f"{what}: these are {facts.attempted:,}{of} requests; {rest}"
+            f"{what}: these are {n:,}{of} {facts.unit}; {rest}"
             if facts.state == "interrupted"
-            else f"{what}: these are the {facts.attempted:,}{of} requests so far",
+            else f"{what}: these are the {n:,}{of} {facts.unit} so far",
         )
 
 
@@ -108,8 +88,8 @@ def _failures(facts: TrustFacts) -> Iterator[Reason]:
             text = "the file holds no requests, only totals: `paceline show` has them"
         yield Reason("no_requests", "invalid", text)
         return
-    if facts.ok == 0:
-        named = _counted(facts, {name: n for name, n in facts.by_outcome.items() if name != "ok"})
+    if facts.well == 0:
+        named = _counted(facts, {name: n for name, n in facts.by_outcome.items() if name not in _WELL})
         yield Reason("no_ok", "invalid", f"none of {facts.attempted:,} requests succeeded ({named})")
         return
     found = list(_shares_failed(facts))
@@ -119,7 +99,7 @@ def _failures(facts: TrustFacts) -> Iterator[Reason]:
         name: n
         for name, n in facts.by_outcome.items()
         if n
-        and name not in ("ok", "cancelled")
+        and name not in (*_WELL, "cancelled")
         and ("timeout_share" if name == "timeout" else "failed_share") not in told
     }
     if few:
@@ -127,9 +107,9 @@ def _failures(facts: TrustFacts) -> Iterator[Reason]:
 
 
 def _shares_failed(facts: TrustFacts) -> Iterator[Reason]:
-    apart = ("ok", "timeout", "cancelled")
+    apart = (*_WELL, "timeout", "cancelled")
     failed = {name: n for name, n in facts.by_outcome.items() if name not in apart and n}
-    yield from _over(
+    yield from over(
         "failed_share",
         sum(failed.values()) / facts.attempted,
         lambda value, limit: (
@@ -137,7 +117,7 @@ def _shares_failed(facts: TrustFacts) -> Iterator[Reason]:
             "of the others; lower the load or mend the endpoint"
         ),
     )
-    yield from _over(
+    yield from over(
         "timeout_share",
         facts.by_outcome.get("timeout", 0) / facts.attempted,
         lambda value, limit: (
@@ -148,17 +128,17 @@ def _shares_failed(facts: TrustFacts) -> Iterator[Reason]:
 
 
 def _samples(facts: TrustFacts) -> Iterator[Reason]:
-    if 0 < facts.ok < FEWEST_FOR_MEDIAN:
+    if 0 < facts.well < FEWEST_FOR_MEDIAN:
         yield Reason(
             "too_few",
             "suspect",
-            f"only {facts.ok} requests succeeded, and a median needs {FEWEST_FOR_MEDIAN}: run longer",
+            f"only {facts.well} requests succeeded, and a median needs {FEWEST_FOR_MEDIAN}: run longer",
         )
-    elif facts.ok and facts.p99_needs_n is not None:
+    elif facts.well and facts.p99_needs_n is not None:
         yield Reason(
             "p99_unbounded",
             "note",
-            f"{facts.ok:,} requests do not bound the p99, which needs {facts.p99_needs_n:,}",
+            f"{facts.well:,} requests do not bound the p99, which needs {facts.p99_needs_n:,}",
         )
 
 
@@ -166,28 +146,30 @@ def _load(facts: TrustFacts) -> Iterator[Reason]:
     if facts.open_loop and facts.offered_requests_s and facts.achieved_requests_s is not None:
         missed = max(0.0, 1.0 - facts.achieved_requests_s / facts.offered_requests_s)
         cause = (
-            "the cap on requests in flight held the rest back" if facts.capped else "the client fell behind"
+            f"the cap on {facts.unit} in flight held the rest back"
+            if facts.capped
+            else "the client fell behind"
         )
-        yield from _over(
+        yield from over(
             "undelivered_share",
             # A cap is the user's own word: the load is not the one named, but what was measured is right.
             min(missed, LIMITS["undelivered_share"].invalid or 1.0) if facts.capped else missed,
             lambda _, limit: (
                 f"{format_number(facts.achieved_requests_s or 0)} of the offered "
-                f"{format_number(facts.offered_requests_s or 0)} requests/s were sent, more than {limit} "
+                f"{format_number(facts.offered_requests_s or 0)} {facts.unit}/s were sent, more than {limit} "
                 f"short: {cause}; offer less, or raise {'the cap' if facts.capped else '--threads'}"
             ),
         )
     if facts.due:
-        yield from _over(
+        yield from over(
             "dropped_share",
             facts.dropped / facts.due,
             lambda value, limit: (
-                f"{facts.dropped:,} requests ({value}) were due and never sent, more than {limit}: "
+                f"{facts.dropped:,} {facts.unit} ({value}) were due and never sent, more than {limit}: "
                 "offer less, or allow more in flight"
             ),
         )
-        yield from _over(
+        yield from over(
             "starved_share",
             facts.starved / facts.due,
             lambda value, limit: (
@@ -199,7 +181,7 @@ def _load(facts: TrustFacts) -> Iterator[Reason]:
 
 def _lateness(facts: TrustFacts) -> Iterator[Reason]:
     if facts.open_loop and not facts.capped:
-        yield from _over(
+        yield from over(
             "late_share",
             facts.late_share,
             lambda value, limit: (
@@ -213,7 +195,7 @@ def _lateness(facts: TrustFacts) -> Iterator[Reason]:
     for quantile, lag_ms, metric_ms in (("p50", lag.p50, metric.p50), ("p99", lag.p99, metric.p99)):
         if lag_ms >= SMALLEST_LAG_MS and metric_ms > 0.0:
             reasons = list(
-                _over("schedule_lag_share", lag_ms / metric_ms, _lag_words(facts, quantile, lag_ms))
+                over("schedule_lag_share", lag_ms / metric_ms, _lag_words(facts, quantile, lag_ms))
             )
             yield from reasons
             if reasons:
@@ -229,7 +211,7 @@ def _lag_words(facts: TrustFacts, quantile: str, lag_ms: float) -> Callable[[str
 
 def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
     waited = facts.runqueue_share or 0.0
-    yield from _over(
+    yield from over(
         "runqueue_share",
         waited if waited > min(facts.cpu_fraction or 0.0, BUSY_WAIT_SHARE) else None,
         lambda value, limit: (
@@ -237,7 +219,7 @@ def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
             "give the client free cores, or run it on another machine"
         ),
     )
-    yield from _over(
+    yield from over(
         "cpu_fraction",
         facts.cpu_fraction,
         lambda value, limit: (
@@ -248,7 +230,7 @@ def _starved_client(facts: TrustFacts) -> Iterator[Reason]:
 
 
 def _stalled_client(facts: TrustFacts) -> Iterator[Reason]:
-    yield from _over(
+    yield from over(
         "stalled_share",
         facts.stalled_share,
         lambda value, limit: (
@@ -288,7 +270,7 @@ def _stamps(facts: TrustFacts) -> Iterator[Reason]:
         for quantity, metric in (("TTFT", facts.ttft_ms), ("gap between tokens", facts.gap_ms)):
             wait_ms = facts.wait_per_read_ms
             if wait_ms is not None and metric is not None and wait_ms >= SMALLEST_LAG_MS and metric.p50 > 0.0:
-                yield from _over("read_lag_share", wait_ms / metric.p50, _read_words(wait_ms, quantity))
+                yield from over("read_lag_share", wait_ms / metric.p50, _read_words(wait_ms, quantity))
     yield from _coalescing(facts)
 
 
@@ -299,7 +281,7 @@ def _coalescing(facts: TrustFacts) -> Iterator[Reason]:
         return
     quantile, late_ms = _read_late(facts)
     if quantile:
-        yield from _over(
+        yield from over(
             "client_coalesced_share",
             facts.coalesced_share,
             lambda value, limit: (
@@ -357,7 +339,7 @@ def _instrument(facts: TrustFacts) -> Iterator[Reason]:
         for quantile, error_us, metric_ms in (("p50", error.p50, metric.p50), ("p99", error.p99, metric.p99)):
             if metric_ms > 0.0:
                 share = error_us / 1000.0 / metric_ms
-                found += _over("instrument_error_share", share, _error_words(error_us, quantile, quantity))
+                found += over("instrument_error_share", share, _error_words(error_us, quantile, quantity))
         # One reason a quantity, the graver: what spoils the median spoils the p99 too.
         yield from sorted(found, key=lambda reason: -_RANK[reason.severity])[:1]
 
@@ -373,7 +355,7 @@ def _error_words(error_us: float, quantile: str, quantity: str) -> Callable[[str
 
 
 def _tokens(facts: TrustFacts) -> Iterator[Reason]:
-    yield from _over(
+    yield from over(
         "token_mismatch_share",
         facts.token_mismatch_share,
         lambda value, limit: (
@@ -381,7 +363,7 @@ def _tokens(facts: TrustFacts) -> Iterator[Reason]:
             "rates and times per token carry that doubt"
         ),
     )
-    yield from _over(
+    yield from over(
         "over_limit_share",
         facts.over_limit_share,
         lambda value, limit: (
@@ -397,7 +379,7 @@ def _tokens(facts: TrustFacts) -> Iterator[Reason]:
             "a tokenizer makes them exact",
         )
     if facts.prompts_unique:
-        yield from _over(
+        yield from over(
             "cached_share",
             facts.cached_share,
             lambda value, limit: (
@@ -462,7 +444,9 @@ _CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (
     _stamps,
     _instrument,
     _tokens,
+    as_asked,
     _ended,
     _samples,
+    jobs_ended,
     _history,
 )

@@ -27,6 +27,9 @@ class TrustFacts:
     headline TTFT in an open loop, the duration of a request in a closed one (a slot that stands idle for a
     tenth of a request delivers a tenth less load). `gap_ms`: gaps between tokens. `event_spacing_ms`: mean
     distance of a request's events. `wait_per_read_ms`: how long the load threads waited for a core, a read.
+    `unit`: what the load counts, `requests` or `jobs`; rates, `due` and `dropped` are of these, and `begun`
+    is how many were. `jobs`: those that came to their end, `failed_jobs` of them with a failed call.
+    `lengths`, `cache`: the mean length of answers, and the cached share of first prompts, as asked and as they came.
     `errors`: by outcome. `of_a_pair`: one side of an interleaved comparison, which cannot be finished alone.
     `imported`: the tool that measured, where that was another; `lacks`: what its file does not hold.
     """
@@ -35,6 +38,10 @@ class TrustFacts:
     of_a_pair: bool = False
     planned_requests: int | None = None
     attempted: int = 0
+    unit: str = "requests"
+    begun: int = 0
+    jobs: int = 0
+    failed_jobs: int = 0
     by_outcome: dict[str, int] = field(default_factory=dict)
     errors: dict[str, CommonError] = field(default_factory=dict)
     open_loop: bool = False
@@ -69,6 +76,10 @@ class TrustFacts:
     over_limit_share: float | None = None
     cached_share: float | None = None
     prompts_unique: bool = False
+    length_off_share: float | None = None
+    lengths: tuple[float, float] | None = None
+    cache_off: float | None = None
+    cache: tuple[float, float] | None = None
     p99_needs_n: int | None = None
     segments: int = 1
     imported: str | None = None
@@ -79,3 +90,8 @@ class TrustFacts:
     def ok(self) -> int:
         """Requests of outcome `ok`."""
         return self.by_outcome.get("ok", 0)
+
+    @property
+    def well(self) -> int:
+        """Requests that ended as they were meant to: `ok`, or hung up as the workload asks."""
+        return self.ok + self.by_outcome.get("hung_up", 0)

@@ -17,8 +17,8 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True)
 class JobGoodput:
     """`attempted`: measured jobs, and those that were due and never begun. `met`: those of which every call
-    ended well, within every limit. `share`: met / attempted, and `jobs_s`: those that met, a second; None where
-    there is nothing to divide by.
+    ended well, within every limit. `share`: met / attempted, and `jobs_s`: those that met, a second; None
+    where there is nothing to divide by.
     """
 
     limits: dict[str, float]

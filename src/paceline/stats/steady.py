@@ -70,13 +70,15 @@ class Throughput:
     prompt_tok_s: float | None = None
 
 
-def steady_windows(rows: pa.Table, origins: Mapping[int, int], *, open_loop: bool = False) -> list[Window]:
+def steady_windows(
+    rows: pa.Table, origins: Mapping[int, int], *, open_loop: bool = False, whole_run: bool = False
+) -> list[Window]:
     """The windows that rates are over, in order of time: at most one a segment.
 
-    `rows`: all rows of the run, warm-up included. Raises ValueError when a segment has no origin.
+    `rows`: all rows of the run, warm-up included. `whole_run`: the measured parts in any case. Raises ValueError when a segment has no origin.
     """
     steady, whole = _windows(_of_jobs(Frame(rows), _Requests.of(Frame(rows), origins)), open_loop)
-    return steady or whole
+    return whole if whole_run else steady or whole
 
 
 def steady_window(

@@ -1,6 +1,6 @@
 """The wait for the first token by turn, by what the server had in its cache, and by call.
 
-TTFT counts from the sending, whatever the loop: a later call of a job is due when the one before it has ended.
+TTFT counts from the sending, whatever the loop: what the cache saves is saved after that.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,9 @@ class TtftGroup:
 
 @dataclass(frozen=True)
 class Turns:
-    """`by_turn`: in order of the step, 0-based in `name`. `by_cached_share`: ascending; empty where no server
-    said what was cached. `by_call`: by the name in the workload, in the order of the steps."""
+    """`by_turn`: in order of the step, whose number from 0 is the name. `by_cached_share`: ascending; empty
+    where the server did not say what was cached. `by_call`: by the name in the workload, in order of steps.
+    """
 
     by_turn: list[TtftGroup]
     by_cached_share: list[TtftGroup]
