@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from paceline import __version__
-from paceline.cli.commands import calibrate, compare, demo, importing, measure, runs, show, sim
+from paceline.cli.commands import calibrate, compare, demo, importing, measure, runs, show, sim, workload
 from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
@@ -56,6 +56,7 @@ app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("show")(show.show)
 app.command("import")(importing.import_)
+app.add_typer(workload.app, name="workload")
 app.command("demo")(demo.demo)
 
 
