@@ -79,6 +79,27 @@ pub(crate) fn completion(stream: bool) -> Value {
     json!({"model": "truth", "stream": stream, "prompt": "one two three"})
 }
 
+/// A Responses request.
+pub(crate) fn response(stream: bool) -> Value {
+    json!({"model": "truth", "stream": stream, "input": "one two three"})
+}
+
+/// A request for one of Anthropic's messages.
+pub(crate) fn message(stream: bool) -> Value {
+    json!({"model": "truth", "stream": stream, "max_tokens": 1000,
+           "messages": [{"role": "user", "content": "one two three"}]})
+}
+
+/// Each protocol that streams: its path, and a request with the prompt `one two three`.
+pub(crate) fn streaming_protocols() -> [(&'static str, fn(bool) -> Value); 4] {
+    [
+        ("/v1/chat/completions", chat),
+        ("/v1/completions", completion),
+        ("/v1/responses", response),
+        ("/v1/messages", message),
+    ]
+}
+
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -139,14 +160,58 @@ impl Answer {
         self.payloads().iter().filter_map(|payload| serde_json::from_str(payload).ok()).collect()
     }
 
-    /// Whether `[DONE]` came, last.
+    /// Whether the protocol's end marker came, last.
     pub(crate) fn is_done(&self) -> bool {
-        self.payloads().last().is_some_and(|payload| payload == "[DONE]")
+        let payloads = self.payloads();
+        let Some(last) = payloads.last() else { return false };
+        let kind = serde_json::from_str::<Value>(last).unwrap_or_default()["type"].clone();
+        last == "[DONE]"
+            || ["message_stop", "response.completed", "response.incomplete"].iter().any(|end| kind == *end)
+    }
+
+    /// The type of each event.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.events().iter().map(|event| event["type"].as_str().unwrap_or("").to_owned()).collect()
+    }
+
+    /// The last usage that was said, as prompt, cached and completion tokens.
+    pub(crate) fn usage(&self) -> (u64, u64, u64) {
+        let documents = if self.header("content-type").is_some_and(|kind| kind.contains("json")) {
+            vec![self.json()]
+        } else {
+            self.events()
+        };
+        let usages = documents.iter().filter_map(|document| {
+            [&document["usage"], &document["response"]["usage"]].into_iter().find(|usage| usage.is_object())
+        });
+        let usage = usages.last().unwrap();
+        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        if usage.get("cache_read_input_tokens").is_some() {
+            let cached = number(&usage["cache_read_input_tokens"]);
+            let prompt =
+                number(&usage["input_tokens"]) + cached + number(&usage["cache_creation_input_tokens"]);
+            (prompt, cached, number(&usage["output_tokens"]))
+        } else if usage.get("input_tokens").is_some() {
+            let cached = number(&usage["input_tokens_details"]["cached_tokens"]);
+            (number(&usage["input_tokens"]), cached, number(&usage["output_tokens"]))
+        } else {
+            let cached = number(&usage["prompt_tokens_details"]["cached_tokens"]);
+            (number(&usage["prompt_tokens"]), cached, number(&usage["completion_tokens"]))
+        }
     }
 
     /// The finish reason, if one came.
     pub(crate) fn finish_reason(&self) -> Option<String> {
-        let reason = |event: &Value| event["choices"][0]["finish_reason"].as_str().map(str::to_owned);
+        let reason = |event: &Value| {
+            let places = [
+                &event["choices"][0]["finish_reason"],
+                &event["delta"]["stop_reason"],
+                &event["response"]["incomplete_details"]["reason"],
+            ];
+            let said = places.into_iter().find_map(|reason| reason.as_str());
+            let completed = event["type"] == "response.completed";
+            said.or(completed.then_some("completed")).map(str::to_owned)
+        };
         self.events().iter().find_map(reason)
     }
 
@@ -156,6 +221,8 @@ impl Answer {
     }
 }
 
+/// The words of a token event. In Anthropic's deltas the field says the kind; in those of Responses it is the delta
+/// itself.
 fn words(event: &Value) -> usize {
     let choice = &event["choices"][0];
     let delta = &choice["delta"];
@@ -164,6 +231,10 @@ fn words(event: &Value) -> usize {
         &delta["content"],
         &delta["reasoning_content"],
         &delta["tool_calls"][0]["function"]["arguments"],
+        &event["delta"],
+        &event["delta"]["text"],
+        &event["delta"]["thinking"],
+        &event["delta"]["partial_json"],
     ]
     .iter()
     .filter_map(|text| text.as_str())
@@ -200,6 +271,11 @@ impl Client {
             "POST {path} HTTP/1.1\r\nhost: sim\r\n{header}content-length: {}\r\n\r\n{body}",
             body.len()
         ));
+    }
+
+    /// Closes the sending half.
+    pub(crate) fn close_sending(&self) {
+        self.socket.shutdown(std::net::Shutdown::Write).unwrap();
     }
 
     /// Sends a GET.
