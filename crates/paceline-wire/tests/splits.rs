@@ -2,10 +2,10 @@
 
 mod support;
 
-use paceline_wire::{BodyEnd, Limits, Observation, Stamp};
+use paceline_wire::{BodyEnd, Limits, Observation, Outcome, Protocol, Stamp};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use support::{CHAT, COMPLETIONS, Response, STOP, delta, events};
+use support::{CHAT, Response, STOP, corpus, delta, events};
 
 const STAMP: Stamp = Stamp { ns: 10, kernel: true, read: 1 };
 
@@ -21,8 +21,13 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> Vec<&'a [u8]> {
     at.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect()
 }
 
-/// Bodies that between them take every path.
+/// Bodies that between them take every path, of every protocol.
 fn bodies() -> Vec<String> {
+    let recorded = corpus().into_iter().flat_map(|(body, _)| [body.replace('\n', "\r\n"), body]);
+    chat_bodies().into_iter().chain(recorded).collect()
+}
+
+fn chat_bodies() -> Vec<String> {
     let usual = events(&[
         &delta(r#""role":"assistant","content":"""#),
         &delta(r#""reasoning_content":"häm""#),
@@ -65,8 +70,8 @@ fn response() -> impl Strategy<Value = Response> {
         prop::sample::select(vec![30, 1 << 16]),
         any::<bool>(),
     );
-    (any::<bool>(), any::<bool>(), status, end, limits).prop_map(|(chat, streaming, status, end, limits)| {
-        let protocol = if chat { CHAT } else { COMPLETIONS };
+    let protocol = prop::sample::select(Protocol::ALL.to_vec());
+    (protocol, any::<bool>(), status, end, limits).prop_map(|(protocol, streaming, status, end, limits)| {
         let (max_event_bytes, max_body_bytes, keep_text) = limits;
         let limits = Limits { max_event_bytes, keep_text, max_body_bytes };
         Response { streaming, status, end, limits, ..Response::stream(protocol) }
@@ -86,14 +91,24 @@ fn check_bounds(row: &Observation, bytes: usize) {
 
 #[test]
 fn a_body_cut_at_each_byte_is_the_same() {
-    for body in bodies() {
-        for response in [Response::stream(CHAT), Response::whole(CHAT), Response::stream(COMPLETIONS)] {
-            let whole = observe(&response, &[body.as_bytes()]);
-            for cut in 1..body.len() {
-                let (head, tail) = body.as_bytes().split_at(cut);
-                assert_eq!(observe(&response, &[head, tail]), whole, "{body:?} cut at {cut}");
-            }
+    let of_chat = chat_bodies().into_iter().flat_map(|body| {
+        [Response::stream(CHAT), Response::whole(CHAT)].map(|response| (body.clone(), response))
+    });
+    for (body, response) in corpus().into_iter().chain(of_chat) {
+        let whole = observe(&response, &[body.as_bytes()]);
+        for cut in 1..body.len() {
+            let (head, tail) = body.as_bytes().split_at(cut);
+            assert_eq!(observe(&response, &[head, tail]), whole, "{body:?} cut at {cut}");
         }
+    }
+}
+
+#[test]
+fn every_recorded_response_is_what_its_name_says() {
+    for (body, response) in corpus() {
+        let row = observe(&response, &[body.as_bytes()]).0;
+        let expected = if body.contains("error\":{") { Outcome::ErrorInStream } else { Outcome::Ok };
+        assert_eq!(row.outcome, expected, "{body}");
     }
 }
 

@@ -1,4 +1,5 @@
 //! Observing a response that is given as text.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use paceline_wire::{BodyEnd, Head, Limits, Observation, Protocol, Stamp, StreamObserver};
 
@@ -6,6 +7,9 @@ pub(crate) const LIMITS: Limits =
     Limits { max_event_bytes: 1 << 20, keep_text: true, max_body_bytes: 1 << 16 };
 pub(crate) const CHAT: Protocol = Protocol::OpenaiChat;
 pub(crate) const COMPLETIONS: Protocol = Protocol::OpenaiCompletions;
+pub(crate) const RESPONSES: Protocol = Protocol::OpenaiResponses;
+pub(crate) const EMBEDDINGS: Protocol = Protocol::OpenaiEmbeddings;
+pub(crate) const MESSAGES: Protocol = Protocol::AnthropicMessages;
 pub(crate) const END_NS: i64 = 9_999;
 
 /// A response to be observed.
@@ -19,7 +23,6 @@ pub(crate) struct Response {
     pub(crate) end: BodyEnd,
 }
 
-#[allow(dead_code, reason = "each test file uses its part")]
 impl Response {
     pub(crate) fn stream(protocol: Protocol) -> Self {
         Self {
@@ -72,6 +75,28 @@ impl Response {
         let failed = observer.failed();
         (observer.finish(self.end.clone(), END_NS), failed)
     }
+}
+
+/// The body in `tests/data` of this name.
+pub(crate) fn data(name: &str) -> String {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every body in `tests/data`, by name, with the response that it belongs to.
+pub(crate) fn corpus() -> Vec<(String, Response)> {
+    let folder = format!("{}/tests/data", env!("CARGO_MANIFEST_DIR"));
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with(".md"))
+        .collect();
+    names.sort_unstable();
+    let response = |name: &String| {
+        let protocol = Protocol::from_name(name.split('.').next().unwrap()).unwrap();
+        if name.ends_with(".sse") { Response::stream(protocol) } else { Response::whole(protocol) }
+    };
+    names.into_iter().map(|name| (data(&name), response(&name))).collect()
 }
 
 /// Data events of these documents.
