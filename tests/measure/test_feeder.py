@@ -91,7 +91,7 @@ class Jobs(Counting):
 
     def take(self, n: int) -> tuple[pa.RecordBatch, pa.Table]:
         first = self.next_index
-        batch, plan = super().take(n)
+        _, plan = super().take(n)
         numbers = [first + job for job in range(n) for _ in range(3)]
         columns = {
             "body": pa.array([str(number).encode() for number in numbers], pa.binary()),

@@ -112,8 +112,8 @@ def test_the_document_has_the_agreed_keys() -> None:
     document = json.loads(spec.to_json())
     assert set(document) == {
         "schema", "target", "arrival", "concurrency_cap", "seed", "segment", "first_index", "max_requests",
-        "duration_ns", "warmup_requests", "warmup_ns", "timeout_ns", "hangup_wait_ns", "threads", "new_connections",
-        "max_event_bytes", "keep_text", "kernel_stamps",
+        "duration_ns", "warmup_requests", "warmup_ns", "timeout_ns", "hangup_wait_ns", "threads",
+            "new_connections",         "max_event_bytes", "keep_text", "kernel_stamps",
     }  # fmt: skip
     assert document["schema"] == "paceline.load/1"
     assert document["arrival"] == {"kind": "closed", "concurrency": 4}

@@ -150,10 +150,9 @@ class RequestFlags:
     def workload(self, seed: int, own: "MeasureSettings") -> "WorkloadSpec":
         """What they mean, over the workload that is named and the user's own settings. Raises ConfigError."""
         from paceline.workloads.fields import with_fields
-        from paceline.workloads.files import load_workload
         from paceline.workloads.spec import WorkloadSpec
 
-        named = None if self.workload_name is None else load_workload(self.workload_name)
+        named = None if self.workload_name is None else _load(self.workload_name)
         data = {} if named is None else named.to_dict()
         data |= {name: value for name, value in self._fields(own).items() if value is not None}
         if named is None and self.output_tokens is None and self.max_tokens is not None:
@@ -203,6 +202,12 @@ class RequestFlags:
                 )
             return None
         return {"path": str(self.trace), **given}
+
+
+def _load(name: str) -> "WorkloadSpec":
+    from paceline.workloads.files import load_workload
+
+    return load_workload(name)
 
 
 def _window(text: str) -> tuple[float, float | None]:
