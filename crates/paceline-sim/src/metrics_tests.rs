@@ -49,74 +49,79 @@ fn samples(page: &str) -> HashMap<String, f64> {
     samples
 }
 
+/// A flavour, its labels, and what it has to say of [`snapshot`].
+type Expected = (Flavour, &'static str, &'static [(&'static str, f64)]);
+
+const EXPECTED: [Expected; 5] = [
+    (
+        Flavour::Vllm,
+        r#"{engine="0",model_name="a \"b\""}"#,
+        &[
+            ("vllm:num_requests_running", 3.0),
+            ("vllm:num_requests_waiting", 2.0),
+            ("vllm:kv_cache_usage_perc", 0.25),
+            ("vllm:prefix_cache_queries_total", 1_000.0),
+            ("vllm:prefix_cache_hits_total", 320.0),
+            ("vllm:prompt_tokens_total", 800.0),
+            ("vllm:generation_tokens_total", 300.0),
+            ("vllm:spec_decode_num_drafts_total", 200.0),
+            ("vllm:spec_decode_num_accepted_tokens_total", 300.0),
+        ],
+    ),
+    (
+        Flavour::Sglang,
+        r#"{engine_type="unified",model_name="a \"b\""}"#,
+        &[
+            ("sglang:num_running_reqs", 3.0),
+            ("sglang:num_queue_reqs", 2.0),
+            ("sglang:token_usage", 0.25),
+            ("sglang:num_used_tokens", 400.0),
+            ("sglang:cache_hit_rate", 0.32),
+            ("sglang:spec_accept_length", 2.5),
+            ("sglang:spec_accept_rate", 0.5),
+        ],
+    ),
+    (
+        Flavour::Tgi,
+        "",
+        &[
+            ("tgi_batch_current_size", 3.0),
+            ("tgi_queue_size", 2.0),
+            ("tgi_request_count", 9.0),
+            ("tgi_request_success", 5.0),
+            ("tgi_request_generated_tokens_sum", 250.0),
+            ("tgi_request_input_length_count", 5.0),
+        ],
+    ),
+    (
+        Flavour::LlamaCpp,
+        "",
+        &[
+            ("llamacpp:requests_processing", 3.0),
+            ("llamacpp:requests_deferred", 2.0),
+            ("llamacpp:prompt_tokens_total", 600.0),
+            ("llamacpp:prompt_tokens_seconds", 300.0),
+            ("llamacpp:predicted_tokens_seconds", 100.0),
+            ("llamacpp:n_busy_slots_per_decode", 2.0),
+        ],
+    ),
+    (
+        Flavour::Trtllm,
+        r#"{engine_type="trtllm",model_name="a \"b\""}"#,
+        &[
+            ("trtllm_num_requests_running", 3.0),
+            ("trtllm_num_requests_waiting", 2.0),
+            ("trtllm_kv_cache_utilization", 0.25),
+            ("trtllm_kv_cache_free_blocks", 75.0),
+            ("trtllm_kv_cache_reused_blocks_total", 20.0),
+            ("trtllm_spec_decode_acceptance_length", 2.5),
+        ],
+    ),
+];
+
 #[test]
 fn each_engine_has_its_own_names_for_the_same_figures() {
-    for (flavour, labels, expected) in [
-        (
-            Flavour::Vllm,
-            r#"{engine="0",model_name="a \"b\""}"#,
-            &[
-                ("vllm:num_requests_running", 3.0),
-                ("vllm:num_requests_waiting", 2.0),
-                ("vllm:kv_cache_usage_perc", 0.25),
-                ("vllm:prefix_cache_queries_total", 1_000.0),
-                ("vllm:prefix_cache_hits_total", 320.0),
-                ("vllm:prompt_tokens_total", 800.0),
-                ("vllm:generation_tokens_total", 300.0),
-                ("vllm:spec_decode_num_drafts_total", 200.0),
-                ("vllm:spec_decode_num_accepted_tokens_total", 300.0),
-            ][..],
-        ),
-        (
-            Flavour::Sglang,
-            r#"{engine_type="unified",model_name="a \"b\""}"#,
-            &[
-                ("sglang:num_running_reqs", 3.0),
-                ("sglang:num_queue_reqs", 2.0),
-                ("sglang:token_usage", 0.25),
-                ("sglang:num_used_tokens", 400.0),
-                ("sglang:cache_hit_rate", 0.32),
-                ("sglang:spec_accept_length", 2.5),
-                ("sglang:spec_accept_rate", 0.5),
-            ],
-        ),
-        (
-            Flavour::Tgi,
-            "",
-            &[
-                ("tgi_batch_current_size", 3.0),
-                ("tgi_queue_size", 2.0),
-                ("tgi_request_count", 9.0),
-                ("tgi_request_success", 5.0),
-                ("tgi_request_generated_tokens_sum", 250.0),
-                ("tgi_request_input_length_count", 5.0),
-            ],
-        ),
-        (
-            Flavour::LlamaCpp,
-            "",
-            &[
-                ("llamacpp:requests_processing", 3.0),
-                ("llamacpp:requests_deferred", 2.0),
-                ("llamacpp:prompt_tokens_total", 600.0),
-                ("llamacpp:prompt_tokens_seconds", 300.0),
-                ("llamacpp:predicted_tokens_seconds", 100.0),
-                ("llamacpp:n_busy_slots_per_decode", 2.0),
-            ],
-        ),
-        (
-            Flavour::Trtllm,
-            r#"{engine_type="trtllm",model_name="a \"b\""}"#,
-            &[
-                ("trtllm_num_requests_running", 3.0),
-                ("trtllm_num_requests_waiting", 2.0),
-                ("trtllm_kv_cache_utilization", 0.25),
-                ("trtllm_kv_cache_free_blocks", 75.0),
-                ("trtllm_kv_cache_reused_blocks_total", 20.0),
-                ("trtllm_spec_decode_acceptance_length", 2.5),
-            ],
-        ),
-    ] {
+    for (flavour, labels, expected) in EXPECTED {
         let samples = samples(&render(flavour, &snapshot(600)));
         for (name, value) in expected {
             assert_eq!(samples.get(&format!("{name}{labels}")), Some(value), "{name}");

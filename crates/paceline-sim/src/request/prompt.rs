@@ -76,7 +76,7 @@ impl Chain {
     fn push(&mut self, token: u64) {
         self.hash = mix(self.hash, token);
         self.place += 1;
-        if self.place % self.block == 0 {
+        if self.place.is_multiple_of(self.block) {
             self.hashes.push(self.hash);
         }
     }

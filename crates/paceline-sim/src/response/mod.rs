@@ -1,47 +1,24 @@
 //! One answer on its way: what leaves next, when, and with what bytes. It knows neither sockets nor clocks, so that
 //! every byte and instant of it can be tested.
 
+mod setup;
 mod whole;
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::config::{EngineConfig, ExactConfig, Mode, UsageMode};
+use crate::config::UsageMode;
 use crate::fault::{Fault, FaultKind};
-use crate::frames::{Ending, Frames, HTML_BODY, Manner, Outbox, Usage};
+use crate::frames::{Ending, Frames, HTML_BODY, Outbox, Usage};
 use crate::http::{BodyFraming, id_headers, push_head};
 use crate::prefix_cache::Hit;
 use crate::rate_limit::Headers;
-use crate::request::{Call, Protocol};
+use crate::request::Protocol;
 use crate::schedule::Schedule;
 use crate::shape::Shape;
-use crate::text::Text;
 use crate::truth::{End, SentEvent, TruthRecord};
 
-/// Room for so many logged events is made at once, so that most answers never have to grow it.
-const EVENTS_RESERVED: u64 = 1_024;
-
-/// What an answer is made from.
-#[derive(Debug)]
-pub(crate) struct Setup<'a> {
-    pub(crate) number: u64,
-    pub(crate) call: &'a Call,
-    pub(crate) mode: Mode,
-    pub(crate) exact: &'a ExactConfig,
-    pub(crate) engine: &'a EngineConfig,
-    pub(crate) fault: Option<Fault>,
-    pub(crate) text: Arc<Text>,
-    pub(crate) received_ns: i64,
-    pub(crate) created_s: i64,
-    pub(crate) keep_alive: bool,
-    /// The truth log wants each event.
-    pub(crate) log_events: bool,
-    /// What the cache had of the prompt, as far as it is known.
-    pub(crate) hit: Hit,
-    /// Further headers.
-    pub(crate) headers: Headers,
-}
+pub(crate) use setup::Setup;
 
 /// What to do once the bytes of a step have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,90 +84,6 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    pub(crate) fn new(setup: Setup<'_>) -> Self {
-        let Setup { call, exact, fault, .. } = setup;
-        let kind = fault.as_ref().map(|fault| fault.kind);
-        let (shape, reason) = Shape::of(setup.mode, call, exact, setup.engine, kind);
-        let in_exact = setup.mode == Mode::Exact;
-        let usage_mode = match kind {
-            Some(FaultKind::WrongUsage) => UsageMode::Wrong,
-            _ if in_exact => exact.usage,
-            _ => UsageMode::Final,
-        };
-        let empty_events = if in_exact { exact.empty_first_events } else { 0 };
-        let id = call.protocol.id(setup.number);
-        let prompt_tokens = call.prompt.tokens();
-        let usage = Usage {
-            prompt: prompt_tokens,
-            cached: setup.hit.cached_tokens,
-            written: setup.hit.written_tokens,
-            ..Usage::default()
-        };
-        let manner = Manner {
-            call,
-            id: &id,
-            created_s: setup.created_s,
-            shape,
-            token_ids: call.token_ids || (in_exact && exact.token_ids),
-            role_first: !in_exact || exact.role_first,
-            empty_events: empty_events > 0,
-            usage: (usage_mode != UsageMode::None).then_some(usage),
-            fault: kind,
-        };
-        let delay_us =
-            fault.as_ref().filter(|fault| fault.kind == FaultKind::SlowHeaders).map_or(0, |f| f.delay_us);
-        let source = if in_exact {
-            let uncached = prompt_tokens.saturating_sub(setup.hit.cached_tokens);
-            Source::Exact(Schedule::new(exact, uncached))
-        } else {
-            Source::Engine { ready: VecDeque::new(), complete_ns: None }
-        };
-        let expected = if setup.log_events { shape.total.min(EVENTS_RESERVED) } else { 0 };
-        let events = Vec::with_capacity(expected as usize);
-        Self {
-            number: setup.number,
-            streaming: call.streaming,
-            keep_alive: setup.keep_alive,
-            frames: Frames::new(&manner, setup.text),
-            shape,
-            headers: setup.headers,
-            empty_events,
-            usage_mode,
-            usage_asked: call.include_usage,
-            usage_each: call.usage_each,
-            reason,
-            base_ns: setup
-                .received_ns
-                .saturating_add(i64::try_from(delay_us).unwrap_or(0).saturating_mul(1_000)),
-            source,
-            stage: if call.streaming { Stage::Head } else { Stage::Tokens },
-            tokens_out: 0,
-            events_out: 0,
-            held: Vec::new(),
-            held_events: 0,
-            head_unsent: false,
-            unsent: Vec::new(),
-            log_events: setup.log_events,
-            written_tokens: usage.written,
-            truth: TruthRecord {
-                id,
-                path: call.protocol.path(),
-                protocol: call.protocol,
-                status: 200,
-                fault: kind,
-                prompt_tokens,
-                cached_tokens: usage.cached,
-                received_ns: setup.received_ns,
-                headers_sent_ns: None,
-                events,
-                gone_ns: None,
-                end_ns: 0,
-                end: End::Complete,
-            },
-            fault,
-        }
-    }
-
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

@@ -1,6 +1,10 @@
+use std::sync::Arc;
+
 use super::*;
-use crate::config::SimConfig;
+use crate::config::{EngineConfig, ExactConfig, Mode, SimConfig};
+use crate::prefix_cache::Hit;
 use crate::request;
+use crate::text::Text;
 
 const BODY: &str = r#"{"model": "truth", "stream": true, "max_tokens": 4, "messages": [{"content": "a b"}]}"#;
 

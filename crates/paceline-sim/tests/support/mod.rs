@@ -90,8 +90,11 @@ pub(crate) fn message(stream: bool) -> Value {
            "messages": [{"role": "user", "content": "one two three"}]})
 }
 
+/// Makes a request, streaming or not.
+pub(crate) type MakeRequest = fn(bool) -> Value;
+
 /// Each protocol that streams: its path, and a request with the prompt `one two three`.
-pub(crate) fn streaming_protocols() -> [(&'static str, fn(bool) -> Value); 4] {
+pub(crate) fn streaming_protocols() -> [(&'static str, MakeRequest); 4] {
     [
         ("/v1/chat/completions", chat),
         ("/v1/completions", completion),
@@ -181,10 +184,10 @@ impl Answer {
         } else {
             self.events()
         };
-        let usages = documents.iter().filter_map(|document| {
+        let mut usages = documents.iter().filter_map(|document| {
             [&document["usage"], &document["response"]["usage"]].into_iter().find(|usage| usage.is_object())
         });
-        let usage = usages.last().unwrap();
+        let usage = usages.next_back().unwrap();
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         if usage.get("cache_read_input_tokens").is_some() {
             let cached = number(&usage["cache_read_input_tokens"]);
