@@ -31,14 +31,21 @@ class RunResult:
     store_error: StoreError | None = None
 
 
-def measure(prepared: Prepared, *, watch: Watcher = lambda _: None, home: Path | None = None) -> RunResult:
+def measure(
+    prepared: Prepared,
+    *,
+    watch: Watcher = lambda _: None,
+    home: Path | None = None,
+    interrupts: Interrupts | None = None,
+) -> RunResult:
     """Measure a prepared job.
 
     The first SIGINT or SIGTERM ends the run softly, the second at once; both leave an `interrupted` run.
+    `interrupts`: counts them, for a caller that wants to know, or to end the run by its `note`.
     Raises StoreError when the run cannot be created, RunError when the load generator fails.
     """
     plan = prepared.job.load
-    interrupts = Interrupts()
+    interrupts = interrupts or Interrupts()
     observe = observer(LiveStats(plan.total_requests, plan.total_ns, jobs=plan.jobs), watch, interrupts)
     spec = plan.spec(prepared.load_target)
     segment = Segment(spec, plan, prepared.source(), load=prepared.load, observe=observe)

@@ -1,10 +1,10 @@
 """The highest load that meets the objectives, from short steps none of which is trusted alone.
 
-The *capacity* is the load above which the share of attempted requests that meet the objectives falls under
+The *capacity* is the load above which the share of attempted requests that meet the objectives is less than
 `share`. Its posterior comes from all steps together (docs/concepts/capacity.md): near the capacity the share
-falls as a logistic curve of the logarithm of the load, whose slope is unknown, as are the part of requests that
-fail at any load and how far requests of a step depend on each other. Steps far away only tell on which side of
-the capacity they were.
+falls as a logistic curve of the logarithm of the load. The slope is unknown, as are the part of requests that
+fail at any load and how far requests of a step depend on each other. Steps far away, or in which too many
+missed, only tell on which side of the capacity they were.
 """
 
 import math
@@ -30,6 +30,8 @@ _INFLATIONS = np.geomspace(1.0, 256.0, 9)
 _FLOORS = np.array([0.0, 0.25, 0.5, 0.75])
 # The curve is taken for logistic within this distance of the logarithm of the load.
 _NEAR = 0.15
+# More than this times what may be missed is no longer on the curve.
+_MANY_MISSES = 6.0
 _COARSE, _FINE = 97, 101
 _NEGLIGIBLE = 1e-7
 
@@ -84,13 +86,20 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     for _ in range(2):
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
         tables = [
-            (_table if abs(load - middle) <= _NEAR else _side)(step.attempted, step.met, share)
+            _side(step.attempted, step.met, share)
+            if abs(load - middle) > _NEAR or _hopeless(step, share)
+            else _table(step.attempted, step.met)
             for step, load in zip(steps, loads.tolist(), strict=True)
         ]
         kept = np.flatnonzero(_marginal(tables, loads, share, grid)[0] > _NEGLIGIBLE)
         grid = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], _FINE)
         weight, slope, inflation = _marginal(tables, loads, share, grid)
     return Posterior(grid, weight, slope, inflation)
+
+
+def _hopeless(step: Step, share: float) -> bool:
+    """So many missed that the load may be more than can be served at all: the share then falls with time."""
+    return step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted
 
 
 def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
@@ -112,7 +121,7 @@ def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -
 
 
 @lru_cache(maxsize=4096)
-def _table(attempted: int, met: int, _share: float | None = None) -> Floats:
+def _table(attempted: int, met: int) -> Floats:
     """Log likelihood of a step under each inflation and share, float64[inflations, logits].
 
     Beta-binomial (Skellam 1948): requests of a step share their queue, so that the number that meets varies

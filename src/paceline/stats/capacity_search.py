@@ -15,7 +15,7 @@ Verdict = Literal["found", "not enough data", "above the range", "below the rang
 _BESIDE = 1.08
 _QUANTILES = (0.15, 0.85)
 # A round is of about three steps; fewer rounds than this are no evidence.
-_FEWEST_ROUNDS = 3
+_FEWEST_ROUNDS = 4
 _STEPS_A_ROUND = 3
 # Each load of the first walk upward is so many times the one before.
 _STRIDE = 2.0
@@ -25,7 +25,7 @@ _HOPELESS = 0.05
 
 @dataclass(frozen=True)
 class Asked:
-    """What is sought: the highest load in `lowest`..`highest` at which `share` of requests meet the objectives.
+    """What is sought: the highest load in `lowest`..`highest` at which `share` of requests meet them all.
 
     `whole`: loads are whole numbers. `confidence`: the load found is above the capacity with a probability of
     at most 1 - confidence. `tolerance`: the search ends when the interval is no wider than this share.
@@ -40,8 +40,8 @@ class Asked:
 
     @property
     def tail(self) -> float:
-        """Probability left out at each end of the interval: half of what is allowed, for the model's own error."""
-        return (1.0 - self.confidence) / 2.0
+        """What the interval leaves out at each end: a third of what is allowed, the rest is for the model's error."""
+        return (1.0 - self.confidence) / 3.0
 
     def rounded(self, load: float) -> float:
         """A load that can be asked for: whole, or of three digits; within the range."""
@@ -65,10 +65,10 @@ class Observation:
 
 @dataclass(frozen=True)
 class Finding:
-    """`load`: the highest load shown to meet. `lo`..`hi`: the interval of the capacity, `lo` equal to `load`.
+    """`load`: the highest load shown to meet. `lo`..`hi`: the interval of the capacity, from `load` on.
 
-    `estimate`: the median of the capacity. `needs_share`: with `not enough data`, time that is still needed, as
-    a share of what was spent on steps near the capacity. `inflation`: requests that tell as much as one.
+    `estimate`: the median of the capacity. `needs_share`: with `not enough data`, time that is still needed,
+    as a share of what was spent on steps near the capacity. `inflation`: requests that tell as much as one.
     """
 
     verdict: Verdict
@@ -189,7 +189,7 @@ class _Known:
         return float(math.floor(load + 1e-9)) if self.asked.whole else load
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=512)
 def _known(observations: tuple[Observation, ...], asked: Asked) -> _Known:
     criteria = len(observations[0].met)
     return _Known(
