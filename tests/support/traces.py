@@ -24,7 +24,7 @@ def published(name: str) -> Path:
     return path
 
 
-def mooncake_rows(n: int, seed: int = 1, block: int = 512) -> list[dict[str, Any]]:
+def mooncake_rows(n: int, seed: int = 1, block: int = 512, most_output: int = 300) -> list[dict[str, Any]]:
     """Requests of some conversations that grow: bursts, shared prefixes, a last block that is not full."""
     rng = np.random.default_rng(seed)
     talks: dict[int, tuple[list[int], int]] = {}
@@ -50,7 +50,7 @@ def mooncake_rows(n: int, seed: int = 1, block: int = 512) -> list[dict[str, Any
             {
                 "timestamp": time_ms,
                 "input_length": tokens,
-                "output_length": int(rng.integers(1, 300)),
+                "output_length": int(rng.integers(1, most_output)),
                 "hash_ids": ids,
             }
         )

@@ -22,7 +22,10 @@ def select(read: RowsRead, spec: TraceSpec, report: ReadReport) -> TraceRows:
     """
     if not len(read.line):
         faults = report.first_faults() or "it has none"
-        raise ConfigError(f"trace {report.path}: none of its {report.rows:,} requests can be read: {faults}")
+        raise ConfigError(
+            f"trace {report.path}: none of its {report.rows:,} requests can be read: {faults}",
+            "mend the file, or say what it is: [trace] format",
+        )
     every = _Requests(read, spec, report)
     every.choose()
     report.used = len(every.order)
