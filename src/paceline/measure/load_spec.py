@@ -257,7 +257,7 @@ def _arrival_words(arrival: AnyArrival, unit: str) -> str:
         case Closed():
             if arrival.concurrency == 1:
                 return f"one {unit} at a time"
-            return f"closed loop of {arrival.concurrency} {unit}s in flight"
+            return f"closed loop of {arrival.concurrency} {'jobs ' if unit == 'job' else ''}in flight"
         case Constant():
             return f"{arrival.rate_requests_s:g} {unit}s/s, evenly spaced"
         case Poisson():
