@@ -1,5 +1,6 @@
 """Jobs of dependent calls against what the reference engine says it did: its truth log, by its own clock."""
 
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,7 +81,7 @@ def test_the_time_of_a_job_is_what_the_engine_took_for_it(cli: Cli, tmp_path: Pa
     report = done.report
     assert report["jobs"]["ok"] == report["jobs"]["n"] == 6
     assert report["jobs"]["job_ms"]["p50"]["value"] == pytest.approx(median(seen), abs=1e-6)
-    # The first byte takes its way to the engine and the last one its way back: microseconds, on an idle machine.
+    # The first byte takes its way to the engine and the last its way back: microseconds, on an idle machine.
     assert min(errors_ms) > -0.1
     assert abs(median(errors_ms)) < 1.0
 
@@ -119,14 +120,17 @@ def test_the_answers_of_the_model_are_carried_on(cli: Cli, tmp_path: Path) -> No
         own = prompts[1] - prompts[0] - answers[0]
         assert own > 0
         # Each call's prompt is the one before, its answer, and as much new text.
-        assert [later - before for before, later in zip(prompts, prompts[1:], strict=False)] == [
+        assert [later - before for before, later in pairwise(prompts)] == [
             answer + own for answer in answers[:-1]
         ]
 
 
 def test_a_hang_up_reaches_the_engine(cli: Cli, tmp_path: Path) -> None:
     log = tmp_path / "truth.jsonl"
-    talk = '[[call]]\nname = "talk"\noutput_tokens = "400"\nhang_up_ms = 30\n[[call]]\nname = "again"\nhang_up_ms = 8'
+    talk = (
+        '[[call]]\nname = "talk"\noutput_tokens = "400"\nhang_up_ms = 30\n'
+        '[[call]]\nname = "again"\nhang_up_ms = 8'
+    )
     with SimProcess(
         ["--ttft", "20ms", "--itl", "2ms", "--output-tokens", "400", "--truth-log", str(log)]
     ) as engine:
