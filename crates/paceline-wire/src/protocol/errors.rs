@@ -5,6 +5,9 @@ use serde_json::value::RawValue;
 
 use crate::error::excerpt;
 
+/// A longer document is not searched for a message: read whole, it would take many times its own room.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
 /// Finish reasons by which servers say that they did not finish.
 const ENDED_BY_ERROR: [&str; 6] = ["error", "abort", "aborted", "cancelled", "canceled", "failed"];
 
@@ -24,7 +27,7 @@ fn is_error(raw: &RawValue) -> bool {
 
 /// The message of a document that is an error without being called so.
 pub(super) fn foreign_error(json: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(json).ok()?;
+    let value = small(json.as_bytes())?;
     let says = |key: &str, what: &str| value.get(key).and_then(Value::as_str) == Some(what);
     let has = |key: &str| value.get(key).is_some_and(|field| !field.is_null());
     let named = ["status", "type", "event"].iter().any(|key| says(key, "error"));
@@ -46,7 +49,11 @@ pub(super) fn message(raw: &RawValue) -> String {
 /// The message in an error that a server sent as JSON: the string itself, or what the usual fields hold, at any of the
 /// usual depths. None where there is none.
 pub(crate) fn server_message(json: &[u8]) -> Option<String> {
-    find_message(&serde_json::from_slice(json).ok()?)
+    find_message(&small(json)?)
+}
+
+fn small(json: &[u8]) -> Option<Value> {
+    if json.len() > MAX_ERROR_BYTES { None } else { serde_json::from_slice(json).ok() }
 }
 
 fn find_message(value: &Value) -> Option<String> {
@@ -96,5 +103,14 @@ mod tests {
         ] {
             assert_eq!(server_message(json.as_bytes()).as_deref(), found, "{json}");
         }
+    }
+
+    #[test]
+    fn long_documents_are_not_searched() {
+        let document = |bytes: usize| format!(r#"{{"message":"m","code":1,"more":"{}"}}"#, "x".repeat(bytes));
+        let room = MAX_ERROR_BYTES - document(0).len();
+        assert_eq!(foreign_error(&document(room)).as_deref(), Some("m"));
+        assert_eq!(foreign_error(&document(room + 1)), None);
+        assert_eq!(server_message(document(room + 1).as_bytes()), None);
     }
 }

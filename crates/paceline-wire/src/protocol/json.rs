@@ -116,6 +116,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
+/// More items than any list of choices, calls or blocks has. An item may be a hundred times as large as its text.
+const MAX_ITEMS: usize = 1 << 16;
+
 /// A list of which almost always no more than one item is there: that one needs no allocation. `null` reads as empty.
 #[derive(Debug)]
 pub(crate) struct Few<T> {
@@ -152,6 +155,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
         let mut few = Few { first: items.next_element()?, rest: Vec::new() };
         if few.first.is_some() {
             while let Some(item) = items.next_element()? {
+                if few.rest.len() == MAX_ITEMS {
+                    return Err(Error::custom(format!("a list of more than {MAX_ITEMS} items")));
+                }
                 few.rest.push(item);
             }
         }
@@ -285,6 +291,9 @@ mod tests {
         assert_eq!(few.iter().copied().collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(serde_json::from_str::<Few<u8>>("null").unwrap().iter().count(), 0);
         assert_eq!(serde_json::from_str::<Few<u8>>("[]").unwrap().iter().count(), 0);
+        let list = |items: usize| format!("[{}0]", "0,".repeat(items));
+        assert_eq!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS)).unwrap().rest.len(), MAX_ITEMS);
+        assert!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS + 1)).unwrap_err().is_data());
     }
 
     #[test]

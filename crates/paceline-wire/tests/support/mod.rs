@@ -1,5 +1,6 @@
 //! Observing a response that is given as text.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use paceline_wire::{BodyEnd, Head, Limits, Observation, Protocol, Stamp, StreamObserver};
 
