@@ -3,7 +3,7 @@
 mod support;
 
 use paceline_wire::{KIND_CONTENT, KIND_REASONING, KIND_TOOL_CALL, Outcome, Stamp};
-use support::{CHAT, COMPLETIONS, Response, STOP, delta, events};
+use support::{CHAT, COMPLETIONS, Response, STOP, data, delta, events};
 
 #[test]
 fn every_generated_token_counts_and_nothing_else() {
@@ -57,6 +57,59 @@ fn reasoning_under_both_names_counts_once() {
 }
 
 #[test]
+fn every_text_of_a_chat_counts_once() {
+    let row = Response::stream(CHAT).observe(&data("openai-chat.all.sse"));
+    assert_eq!((row.outcome, &row.error), (Outcome::Ok, &None));
+    assert_eq!(row.text, "Hm, größerIt is \"7\" 😀\nseven{\"a\":{}1}No.");
+    let (content, reasoning, call) = (KIND_CONTENT, KIND_REASONING, KIND_TOOL_CALL);
+    assert_eq!(row.event_kind, [reasoning, reasoning, content, content, call, call, content]);
+    assert_eq!(row.event_tokens, [2, 1, 4, 1, 3, 2, 2]);
+    assert_eq!(
+        (row.prompt_tokens, row.completion_tokens, row.reasoning_tokens),
+        (Some(9), Some(15), Some(3))
+    );
+    assert_eq!((row.cached_tokens, row.cache_write_tokens), (Some(8), Some(1)));
+    assert_eq!(row.answer(), "It is \"7\" 😀\nsevenNo.");
+}
+
+#[test]
+fn reasoning_details_count_where_the_reasoning_is_nowhere_else() {
+    let details = r#""reasoning_details":[{"type":"reasoning.text","text":"hm"},{"type":"reasoning.summary","summary":"so"},{"type":"reasoning.encrypted","data":"AAAA"}]"#;
+    for (fields, text) in [
+        (details.to_owned(), "hmso"),
+        (format!(r#"{details},"reasoning":"hm""#), "hm"),
+        (format!(r#"{details},"reasoning":"","reasoning_content":null"#), "hmso"),
+        (r#""reasoning_details":[],"content":"a""#.to_owned(), "a"),
+        (r#""reasoning_details":null,"audio":null,"content":"a""#.to_owned(), "a"),
+    ] {
+        assert_eq!(Response::stream(CHAT).observe(&events(&[&delta(&fields), STOP])).text, text, "{fields}");
+    }
+}
+
+#[test]
+fn the_answer_is_the_content_and_without_it_whatever_came() {
+    for (fields, answer) in [
+        (r#""content":"a","reasoning":"b","tool_calls":[{"function":{"arguments":"{}"}}]"#, "a"),
+        (r#""reasoning":"b","tool_calls":[{"function":{"arguments":"{}"}}]"#, "b{}"),
+        (r#""content":"""#, ""),
+    ] {
+        let row = Response::stream(CHAT).observe(&events(&[&delta(fields), STOP]));
+        assert_eq!(row.answer(), answer, "{fields}");
+        let whole = format!(r#"{{"choices":[{{"message":{{{fields}}},"finish_reason":"stop"}}]}}"#);
+        assert_eq!(Response::whole(CHAT).observe(&whole).answer(), answer, "{fields}");
+    }
+    let parts = [r#""content":"a""#, r#""reasoning":"b""#, r#""content":"c""#].map(delta);
+    let mut chat = Response::stream(CHAT);
+    let row = chat.observe(&events(&[&parts[0], &parts[1], &parts[2], STOP]));
+    assert_eq!(row.answer(), "ac");
+    // Of an event that cannot be read nothing is kept.
+    let broken = r#"{"choices":[{"delta":{"content":"x"}},{"delta":{"content":7}}]}"#;
+    assert_eq!(chat.observe(&events(&[&parts[0], broken])).answer(), "a");
+    chat.limits.keep_text = false;
+    assert_eq!(chat.observe(&events(&[&parts[0], STOP])).answer(), "");
+}
+
+#[test]
 fn content_parts_are_told_apart() {
     let row = Response::stream(CHAT).observe(&events(&[
         &delta(r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]"#),
@@ -82,6 +135,26 @@ fn completions_carry_text() {
     ]));
     assert_eq!((row.outcome, &*row.text, row.event_bytes), (Outcome::Ok, "Once\n", vec![2, 3]));
     assert_eq!((row.finish_reason.as_deref(), row.response_id.as_deref()), (Some("length"), Some("cmpl-1")));
+}
+
+#[test]
+fn completions_list_their_tokens() {
+    let row = Response::stream(COMPLETIONS).observe(&data("openai-completions.all.sse"));
+    assert_eq!((row.outcome, &*row.text, row.event_tokens), (Outcome::Ok, "Once überall", vec![2, 1]));
+    assert_eq!((row.prompt_tokens, row.completion_tokens), (Some(3), Some(3)));
+}
+
+#[test]
+fn what_llama_server_sends_is_read() {
+    let row = Response::stream(CHAT).observe(&data("openai-chat.llama.sse"));
+    assert_eq!(
+        (row.outcome, &*row.text, row.finish_reason.as_deref()),
+        (Outcome::Ok, "<|im_", Some("length"))
+    );
+    assert!(row.server_timings.is_some_and(|timings| timings.contains("\"predicted_n\":4")));
+    let row = Response::stream(COMPLETIONS).observe(&data("openai-completions.llama.sse"));
+    assert_eq!((row.outcome, &*row.text), (Outcome::Ok, " there\ni have"));
+    assert_eq!((row.prompt_tokens, row.completion_tokens, row.cached_tokens), (Some(2), Some(4), Some(1)));
 }
 
 #[test]
