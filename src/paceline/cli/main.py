@@ -10,7 +10,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from paceline import __version__
-from paceline.cli.commands import calibrate, compare, demo, importing, measure, runs, show, sim, workload
+from paceline.cli.commands import (
+    calibrate,
+    compare,
+    demo,
+    importing,
+    measure,
+    probe,
+    runs,
+    show,
+    sim,
+    workload,
+)
 from paceline.cli.defaults import name_settings
 from paceline.errors import PacelineError
 
@@ -52,6 +63,7 @@ def _root(
 app.command("measure")(measure.measure)
 app.command("compare")(compare.compare)
 app.command("calibrate")(calibrate.calibrate)
+app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("show")(show.show)
