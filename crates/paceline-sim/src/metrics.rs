@@ -149,6 +149,11 @@ impl Snapshot {
         self.work.drafted_tokens > 0
     }
 
+    /// Steps of a sequence that began with a draft.
+    fn drafts(&self) -> u64 {
+        if self.speculates() { self.work.sequences } else { 0 }
+    }
+
     /// Tokens of a step for each sequence, its own and those accepted.
     fn accept_length(&self) -> f64 {
         1.0 + ratio(self.work.accepted_tokens as f64, self.work.sequences as f64)
@@ -173,7 +178,7 @@ fn vllm(page: &mut Page, now: &Snapshot) {
     page.counter("vllm:generation_tokens_total", now.totals.generated_tokens);
     page.family("vllm:request_success_total", "counter", &now.finished_by());
     if now.speculates() {
-        page.counter("vllm:spec_decode_num_drafts_total", now.work.sequences);
+        page.counter("vllm:spec_decode_num_drafts_total", now.drafts());
         page.counter("vllm:spec_decode_num_draft_tokens_total", now.work.drafted_tokens);
         page.counter("vllm:spec_decode_num_accepted_tokens_total", now.work.accepted_tokens);
     }
@@ -224,6 +229,9 @@ fn llama_cpp(page: &mut Page, now: &Snapshot) {
     page.gauge("llamacpp:prompt_tokens_seconds", ratio(computed as f64, prefill_s));
     page.gauge("llamacpp:predicted_tokens_seconds", ratio(now.totals.generated_tokens as f64, decode_s));
     page.gauge("llamacpp:n_busy_slots_per_decode", ratio(now.work.sequences as f64, now.work.steps as f64));
+    page.counter("llamacpp:spec_decode_num_drafts_total", now.drafts());
+    page.counter("llamacpp:spec_decode_num_draft_tokens_total", now.work.drafted_tokens);
+    page.counter("llamacpp:spec_decode_num_accepted_tokens_total", now.work.accepted_tokens);
     page.gauge("llamacpp:requests_processing", now.running as f64);
     page.gauge("llamacpp:requests_deferred", now.waiting as f64);
 }

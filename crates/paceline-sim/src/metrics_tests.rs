@@ -142,9 +142,11 @@ fn reasons_are_labels_beside_those_of_the_model() {
 
 #[test]
 fn an_engine_that_does_not_speculate_says_nothing_of_it() {
-    for flavour in [Flavour::Vllm, Flavour::Sglang, Flavour::Tgi, Flavour::LlamaCpp, Flavour::Trtllm] {
+    for flavour in [Flavour::Vllm, Flavour::Sglang, Flavour::Tgi, Flavour::Trtllm] {
         assert!(!render(flavour, &snapshot(0)).contains("spec_"));
     }
+    let llama_cpp = samples(&render(Flavour::LlamaCpp, &snapshot(0)));
+    assert_eq!(llama_cpp["llamacpp:spec_decode_num_drafts_total"], 0.0, "it says so in figures");
 }
 
 #[test]

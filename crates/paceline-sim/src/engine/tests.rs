@@ -137,3 +137,59 @@ fn nothing_runs_when_nothing_is_asked() {
     assert_eq!(model.next_ns(), None);
     assert!(run(&mut model).is_empty());
 }
+
+/// Answers a second while there are always `clients` requests in flight, counted over a long time.
+fn saturated_requests_s(config: &EngineConfig, clients: u64, prompt_tokens: u64, output_tokens: u64) -> f64 {
+    const SECONDS: i64 = 600;
+    let mut model = EngineModel::new(config.clone(), 1);
+    for number in 0..clients {
+        model.submit(job(number, prompt_tokens, output_tokens), 0).unwrap();
+    }
+    let (mut next, mut ended, mut out) = (clients, 0u64, Vec::new());
+    while let Some(at_ns) = model.next_ns().filter(|at_ns| *at_ns < SECONDS * 1_000 * MS) {
+        model.advance(at_ns, &mut out);
+        for emission in out.drain(..).filter(|emission| emission.last) {
+            ended += 1;
+            model.submit(job(next, prompt_tokens, output_tokens), emission.due_ns).unwrap();
+            next += 1;
+        }
+    }
+    ended as f64 / SECONDS as f64
+}
+
+/// The formula of docs/reference/sim.md.
+fn capacity_requests_s(config: &EngineConfig, prompt_tokens: u64, output_tokens: u64) -> f64 {
+    let prefill_s = config.prefill_base_us as f64 / 1e6 + prompt_tokens as f64 / config.prefill_tok_s;
+    let (base_s, per_seq_s) =
+        (config.decode_step_base_us as f64 / 1e6, config.decode_step_per_seq_us as f64 / 1e6);
+    let steps = (output_tokens - 1) as f64;
+    // Solved by turns: the rate decides how many sequences decode, and these decide the step.
+    let mut rate = 1.0 / prefill_s;
+    for _ in 0..1_000 {
+        let decoding = (config.slots as f64 - rate * prefill_s).max(1.0);
+        let step_s = base_s + per_seq_s * decoding;
+        let join_s = if config.slots > 1 && steps > 0.0 { step_s / 2.0 } else { 0.0 };
+        let in_slot_s = prefill_s + join_s + steps * step_s;
+        let wanted = (config.slots as f64 / in_slot_s).min(1.0 / prefill_s);
+        rate = 0.5 * rate + 0.5 * wanted;
+    }
+    rate
+}
+
+#[test]
+fn capacity_follows_from_the_configuration() {
+    let base = EngineConfig { queue_limit: 10_000, ..config() };
+    for (slots, prefill_tok_s, prompt_tokens, output_tokens) in [
+        (8, 8_000.0, 128, 64),
+        (8, 1_000.0, 500, 64),
+        (32, 8_000.0, 128, 200),
+        (1, 8_000.0, 64, 32),
+        (16, 20_000.0, 1_000, 100),
+        (8, 2_000.0, 400, 1),
+    ] {
+        let config = EngineConfig { slots, prefill_tok_s, ..base.clone() };
+        let got = saturated_requests_s(&config, 2 * slots as u64, prompt_tokens, output_tokens);
+        let expected = capacity_requests_s(&config, prompt_tokens, output_tokens);
+        assert!((got / expected - 1.0).abs() < 0.005, "{slots} slots: {got} a second, not {expected}");
+    }
+}
