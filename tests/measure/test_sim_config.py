@@ -6,7 +6,7 @@ import pytest
 
 from paceline import _core
 from paceline.errors import ConfigError
-from paceline.measure.sim_config import FAULT_KINDS, SimOptions, parse_fault, sim_config
+from paceline.measure.sim_config import FAULT_KINDS, METRICS, SimOptions, parse_fault, sim_config
 
 
 def test_nothing_said_is_the_engines_own_default() -> None:
@@ -22,6 +22,9 @@ def test_nothing_said_is_the_engines_own_default() -> None:
          {"tokens_per_event": 4, "output_tokens": 8, "reasoning_tokens": 2, "tool_tokens": 2}),
         ({"role_first": False, "usage": "each", "token_ids": True, "empty_first_events": 2}, "exact",
          {"role_first": False, "usage": "each", "token_ids": True, "empty_first_events": 2}),
+        ({"prefix_cache": True, "prefix_cache_blocks": 9, "ttft_per_uncached_token": "125us"}, "exact",
+         {"prefix_cache": True, "prefix_cache_blocks": 9, "ttft_us_per_uncached_token": 125}),
+        ({"cached_tokens": 12}, "exact", {"cached_tokens": 12}),
         ({"mode": "engine", "slots": 4, "prefill_tok_s": 1e4, "prefill_base": "1ms",
           "decode_step_base": "7ms",
           "decode_step_per_seq": "250us", "spec_burst": "4:0.6", "queue_limit": 9, "prefix_cache": False,
@@ -39,6 +42,25 @@ def test_flags_become_keys_that_the_engine_takes(
     config = sim_config(SimOptions(**options))
     assert config[place] == expected
     _core.Sim(json.dumps(config))
+
+
+def test_flags_of_the_whole_engine_are_keys_of_the_document() -> None:
+    config = sim_config(
+        SimOptions(
+            metrics="llama.cpp", rate_limit="requests=60,tokens=900", cancel_delay="5ms",
+            ignore_half_close=True, image_tokens=100, embedding_dimensions=8,
+        )
+    )  # fmt: skip
+    assert config.items() >= {
+        "metrics": "llama.cpp", "rate_limit": {"requests_per_min": 60, "tokens_per_min": 900},
+        "cancel_delay_us": 5_000, "ignore_half_close": True, "image_tokens": 100, "embedding_dimensions": 8,
+    }.items()  # fmt: skip
+    _core.Sim(json.dumps(config))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_flavour_of_metrics_is_one_of_the_engines(name: str) -> None:
+    _core.Sim(json.dumps(sim_config(SimOptions(metrics=name))))
 
 
 @pytest.mark.parametrize("kind", FAULT_KINDS)
@@ -62,6 +84,11 @@ def test_the_listed_kinds_are_all_that_the_engine_has() -> None:
         ({"port": 70_000}, "70000"),
         ({"mode": "engine", "itl": "5ms"}, "--itl"),
         ({"slots": 4}, "--slots"),
+        ({"mode": "engine", "ttft_per_uncached_token": "5us"}, "--ttft-per-uncached-token"),
+        ({"mode": "engine", "cached_tokens": 5}, "--cached-tokens"),
+        ({"metrics": "triton"}, "triton"),
+        ({"rate_limit": "60"}, "requests=NUMBER"),
+        ({"rate_limit": "requests=few"}, "requests=NUMBER"),
         ({"mode": "exact", "decode_step_base": "5ms"}, "--decode-step-base"),
         ({"ttft": "50"}, "--ttft"),
         ({"stalls": ("500ms",)}, "TOKENS:DURATION"),

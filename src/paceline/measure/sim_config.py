@@ -15,6 +15,9 @@ FAULT_KINDS = (
 )  # fmt: skip
 
 
+METRICS = ("vllm", "sglang", "tgi", "llama.cpp", "trtllm")
+
+
 @dataclass(frozen=True, slots=True)
 class SimOptions:
     """The reference engine as a user writes it; None: the engine's own default."""
@@ -51,6 +54,14 @@ class SimOptions:
     spec_burst: str | None = None
     queue_limit: int | None = None
     fault: str | None = None
+    cached_tokens: int | None = None
+    ttft_per_uncached_token: str | None = None
+    metrics: str | None = None
+    rate_limit: str | None = None
+    cancel_delay: str | None = None
+    ignore_half_close: bool | None = None
+    image_tokens: int | None = None
+    embedding_dimensions: int | None = None
 
 
 def sim_config(options: SimOptions) -> dict[str, Any]:
@@ -63,10 +74,10 @@ def sim_config(options: SimOptions) -> dict[str, Any]:
     if not 0 <= options.port <= 65_535:
         raise ConfigError(f"--port {options.port} is no port", "0 takes a free one")
     exact, engine = _exact(options), _engine(options)
-    both = _given({"output_tokens": options.output_tokens, "reasoning_tokens": options.reasoning_tokens})
+    both = _both(options)
     other = engine if options.mode == "exact" else exact
     if other:
-        flag = "--" + next(iter(other)).removesuffix("_us").replace("_", "-")
+        flag = "--" + next(iter(other)).replace("_us", "").replace("_", "-")
         wanted = "engine" if options.mode == "exact" else "exact"
         raise ConfigError(
             f"{flag} has no meaning in {options.mode} mode", f"add --mode {wanted}, or leave it out"
@@ -84,6 +95,12 @@ def sim_config(options: SimOptions) -> dict[str, Any]:
         "mode": options.mode,
         options.mode: {**both, **(exact if options.mode == "exact" else engine)},
         "fault": None if options.fault is None else parse_fault(options.fault),
+        "metrics": _flavour(options.metrics),
+        "rate_limit": None if options.rate_limit is None else _rate_limit(options.rate_limit),
+        "cancel_delay_us": _us("--cancel-delay", options.cancel_delay),
+        "ignore_half_close": options.ignore_half_close,
+        "image_tokens": options.image_tokens,
+        "embedding_dimensions": options.embedding_dimensions,
     }
     return _given(document)
 
@@ -108,6 +125,17 @@ def parse_fault(text: str) -> dict[str, Any]:
     return fault
 
 
+def _both(options: SimOptions) -> dict[str, Any]:
+    return _given(
+        {
+            "output_tokens": options.output_tokens,
+            "reasoning_tokens": options.reasoning_tokens,
+            "prefix_cache": options.prefix_cache,
+            "prefix_cache_blocks": options.prefix_cache_blocks,
+        }
+    )
+
+
 def _exact(options: SimOptions) -> dict[str, Any]:
     return _given(
         {
@@ -120,6 +148,8 @@ def _exact(options: SimOptions) -> dict[str, Any]:
             "stalls": [_stall(text) for text in options.stalls] or None,
             "usage": options.usage,
             "token_ids": options.token_ids,
+            "cached_tokens": options.cached_tokens,
+            "ttft_us_per_uncached_token": _us("--ttft-per-uncached-token", options.ttft_per_uncached_token),
         }
     )
 
@@ -132,8 +162,6 @@ def _engine(options: SimOptions) -> dict[str, Any]:
             "prefill_base_us": _us("--prefill-base", options.prefill_base),
             "decode_step_base_us": _us("--decode-step-base", options.decode_step_base),
             "decode_step_per_seq_us": _us("--decode-step-per-seq", options.decode_step_per_seq),
-            "prefix_cache": options.prefix_cache,
-            "prefix_cache_blocks": options.prefix_cache_blocks,
             "cached_prefill_share": options.cached_prefill_share,
             "spec_burst": None if options.spec_burst is None else _burst(options.spec_burst),
             "queue_limit": options.queue_limit,
@@ -172,6 +200,26 @@ def _burst(text: str) -> dict[str, Any]:
     if not colon:
         raise ConfigError(f"--spec-burst {text} is not TOKENS:ACCEPTANCE", "for example --spec-burst 4:0.6")
     return burst
+
+
+def _flavour(name: str | None) -> str | None:
+    if name is not None and name not in METRICS:
+        raise ConfigError(f"--metrics {name} is unknown", f"it is one of {', '.join(METRICS)}")
+    return name
+
+
+def _rate_limit(text: str) -> dict[str, int]:
+    """`requests=60,tokens=10000` -> `{"requests_per_min": 60, "tokens_per_min": 10000}`."""
+    limits: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name.strip() not in {"requests", "tokens"} or not value.strip().isdigit():
+            raise ConfigError(
+                f"--rate-limit {text}: {part!r} is neither requests=NUMBER nor tokens=NUMBER",
+                "what is meant is a minute's: --rate-limit requests=60,tokens=10000",
+            )
+        limits[f"{name.strip()}_per_min"] = int(value)
+    return limits
 
 
 def _file(option: str, path: Path | None) -> str | None:

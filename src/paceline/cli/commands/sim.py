@@ -36,6 +36,36 @@ def sim(  # noqa: PLR0917
     max_connections: Annotated[
         int | None, typer.Option(help="Connections open at once; more are turned away.")
     ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Whose names /metrics has: vllm, sglang, tgi, llama.cpp, trtllm.")
+    ] = None,
+    rate_limit: Annotated[
+        str | None, typer.Option(help="A minute's limit: requests=60,tokens=10000; more gets 429.")
+    ] = None,
+    cancel_delay: Annotated[
+        str | None, typer.Option(help="How long an answer goes on after its client has gone.")
+    ] = None,
+    ignore_half_close: Annotated[
+        bool | None,
+        typer.Option(
+            "--ignore-half-close/--heed-half-close",
+            help="A client that closes its sending half has not gone.",
+        ),
+    ] = None,
+    image_tokens: Annotated[int | None, typer.Option(help="Prompt tokens of one image.")] = None,
+    embedding_dimensions: Annotated[
+        int | None, typer.Option(help="Numbers of an embedding whose request does not say.")
+    ] = None,
+    prefix_cache: Annotated[
+        bool | None,
+        typer.Option(
+            "--prefix-cache/--no-prefix-cache",
+            help="Prompts that begin alike are known (default in engine mode).",
+        ),
+    ] = None,
+    prefix_cache_blocks: Annotated[
+        int | None, typer.Option(help="Blocks of 16 tokens that it keeps.")
+    ] = None,
     output_tokens: Annotated[
         int | None, typer.Option(help="Tokens of an answer where the request sets no limit.")
     ] = None,
@@ -74,6 +104,16 @@ def sim(  # noqa: PLR0917
         bool | None,
         typer.Option("--token-ids/--no-token-ids", help="Events say token ids.", rich_help_panel=EXACT),
     ] = None,
+    cached_tokens: Annotated[
+        int | None,
+        typer.Option(help="Prompt tokens that are said to be cached.", rich_help_panel=EXACT),
+    ] = None,
+    ttft_per_uncached_token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="What each uncached prompt token adds, as 125us.", rich_help_panel=EXACT
+        ),
+    ] = None,
     slots: Annotated[
         int | None, typer.Option(help="Requests worked on at once.", rich_help_panel=ENGINE)
     ] = None,
@@ -88,17 +128,6 @@ def sim(  # noqa: PLR0917
     ] = None,
     decode_step_per_seq: Annotated[
         str | None, typer.Option(help="What a step takes for each sequence.", rich_help_panel=ENGINE)
-    ] = None,
-    prefix_cache: Annotated[
-        bool | None,
-        typer.Option(
-            "--prefix-cache/--no-prefix-cache",
-            help="Prompts that begin alike are computed once.",
-            rich_help_panel=ENGINE,
-        ),
-    ] = None,
-    prefix_cache_blocks: Annotated[
-        int | None, typer.Option(help="Blocks of 16 tokens that it keeps.", rich_help_panel=ENGINE)
     ] = None,
     cached_prefill_share: Annotated[
         float | None, typer.Option(metavar="0..1", help="Cost of a cached token.", rich_help_panel=ENGINE)
@@ -116,7 +145,7 @@ def sim(  # noqa: PLR0917
         bool, typer.Option("--with-parent", help="Also end when stdin ends, as when its parent dies.")
     ] = False,
 ) -> int:
-    """Run the reference engine: OpenAI-compatible, exact in time, with faults on demand.
+    """Run the reference engine: OpenAI's and Anthropic's APIs, exact in time, with faults.
 
     Serves until Ctrl-C. One request can be timed otherwise by its header
     x-paceline-sim, a JSON object with the exact mode's keys and `fault`.
@@ -158,6 +187,14 @@ def sim(  # noqa: PLR0917
         spec_burst=spec_burst,
         queue_limit=queue_limit,
         fault=fault,
+        cached_tokens=cached_tokens,
+        ttft_per_uncached_token=ttft_per_uncached_token,
+        metrics=metrics,
+        rate_limit=rate_limit,
+        cancel_delay=cancel_delay,
+        ignore_half_close=ignore_half_close,
+        image_tokens=image_tokens,
+        embedding_dimensions=embedding_dimensions,
     )
     config = sim_config(options)
     scheme = "https" if tls_cert else "http"
