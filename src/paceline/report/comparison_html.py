@@ -8,7 +8,14 @@ import altair as alt
 from paceline import __version__
 from paceline.report.charts import ACCENT, FAILED, QUIET, SECOND, TEXT, WIDTH, Spec, inline, nines_axis, plain
 from paceline.report.comparison import ComparisonReport
-from paceline.report.comparison_text import legend, result_cells, side_words, verdict_words
+from paceline.report.comparison_text import (
+    legend,
+    nothing_words,
+    result_cells,
+    saving_words,
+    side_words,
+    verdict_words,
+)
 from paceline.report.html import definition, distribution_names, trust_context
 from paceline.report.page import render_page
 from paceline.report.sentences import outcome_words, short_label, speed_words
@@ -23,7 +30,7 @@ _ROW_PX = 26
 def render_html(comparison: ComparisonReport) -> str:
     """One self-contained file: trust of both sides, every ratio with its interval, and both distributions."""
     a, b = comparison.a, comparison.b
-    names = [name for name in distribution_names(comparison.basis) if name in a.metrics and name in b.metrics]
+    names = [name for name in distribution_names(comparison.basis) if a.knows(name) and b.knows(name)]
     charts = {f"{name}_both": _both(comparison, name) for name in names}
     drawn = [result for result in comparison.results if result.ratio.lo is not None]
     if drawn:
@@ -33,7 +40,8 @@ def render_html(comparison: ComparisonReport) -> str:
         "version": __version__,
         "sides": [_side(letter, report) for letter, report in (("A", a), ("B", b))],
         "notes": comparison.notes,
-        "legend": legend(comparison),
+        "legend": legend(comparison) if comparison.results else nothing_words(comparison),
+        "saving": saving_words(comparison),
         "has_ratios": bool(drawn),
         "rows": [
             {"cells": result_cells(result)[:-1], "verdict": verdict_words(result), "kind": _kind(result)}
@@ -108,7 +116,7 @@ def _both(comparison: ComparisonReport, name: str) -> Spec:
     """The quantiles of both sides over each other."""
     rows = []
     for side, report in (("A", comparison.a), ("B", comparison.b)):
-        steps = ladder(report.evidence.samples[name].values)
+        steps = ladder(report.samples(name).values)
         rows += [
             {"nines": -math.log10(1.0 - p), "value": float(value), "side": side, "share": f"p{100 * p:.4g}"}
             for p, value in zip(steps.p, steps.value, strict=True)

@@ -13,7 +13,7 @@ from paceline.report.sentences import due_notes, outcome_words, short_label, spe
 from paceline.report.terminal import WIDTH, bullet, pairs, plain_text, trust_box
 from paceline.report.words import figure, load_words, printable, samples_word, unit
 from paceline.stats.compare import Comparison
-from paceline.units import format_percentage
+from paceline.units import format_number, format_percentage
 
 _COLOURS = {"faster": "green", "slower": "red", "no difference": "", "not enough data": "dim"}
 
@@ -37,7 +37,13 @@ def render(comparison: ComparisonReport) -> RenderableType:
     for letter, report in (("A", comparison.a), ("B", comparison.b)):
         parts += [Text(f"{letter}  {side_words(report)}", style="bold"), trust_box(report.trust)]
         parts += [pairs(_side_rows(report)), Text()]
-    parts += [_table(comparison), Text(legend(comparison), style="dim")]
+    if comparison.results:
+        parts += [_table(comparison), Text(legend(comparison), style="dim")]
+    else:
+        parts.append(Text(nothing_words(comparison)))
+    saved = saving_words(comparison)
+    if saved:
+        parts.append(Text(saved))
     parts += [bullet(note, "yellow") for note in comparison.notes]
     return Group(*parts)
 
@@ -65,6 +71,28 @@ def legend(comparison: ComparisonReport) -> str:
     )
     # Metrics are without `from due` in their names, as in the report of a run.
     return " ".join([text, *due_notes(comparison.basis)])
+
+
+def nothing_words(comparison: ComparisonReport) -> str:
+    """Why there is no table."""
+    for letter, report in (("A", comparison.a), ("B", comparison.b)):
+        if not report.well:
+            return f"Nothing can be compared: no request of {letter} succeeded."
+    return "Nothing can be compared: the two have no metric in common."
+
+
+def saving_words(comparison: ComparisonReport) -> str:
+    """`At 200 jobs a day B saves 1.20 h (0.90 to 1.50), worth $60.0.`, or nothing."""
+    saving = comparison.saving
+    if saving is None or not math.isfinite(saving.hours.value):
+        return ""
+    hours, sign = saving.hours, 1.0 if saving.hours.value >= 0.0 else -1.0
+    ends = [] if hours.lo is None or hours.hi is None else sorted((sign * hours.lo, sign * hours.hi))
+    spread = f" ({ends[0]:.3g} to {ends[1]:.3g})" if ends else ""
+    amount = abs(hours.value)
+    worth = "" if saving.usd_an_hour is None else f", worth ${format_number(amount * saving.usd_an_hour)}"
+    does = "saves" if sign > 0.0 else "costs"
+    return f"At {format_number(saving.jobs)} jobs a day B {does} {amount:.3g} h a day{spread}{worth}."
 
 
 def _table(comparison: ComparisonReport) -> Table:
@@ -116,7 +144,16 @@ def render_markdown(comparison: ComparisonReport) -> str:
         lines += [f"- {escape(str(reason))}" for reason in report.trust.reasons]
         lines += [f"- {name}: {escape(text)}" for name, text in _side_rows(report)]
         lines.append("")
-    head = ["metric", "A", "B", "B / A", "95 % interval", "B is"]
-    lines += table_lines(head, [result_cells(result) for result in comparison.results])
-    lines += ["", escape(legend(comparison)), *(f"- {escape(note)}" for note in comparison.notes)]
+    if comparison.results:
+        head = ["metric", "A", "B", "B / A", "95 % interval", "B is"]
+        lines += table_lines(head, [result_cells(result) for result in comparison.results])
+        lines += ["", escape(legend(comparison))]
+    else:
+        lines.append(nothing_words(comparison))
+    saved = saving_words(comparison)
+    lines += [
+        "",
+        *([escape(saved), ""] if saved else []),
+        *(f"- {escape(note)}" for note in comparison.notes),
+    ]
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ import pyarrow as pa
 from paceline import __version__
 from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
 from paceline.report.figures import QUANTILES
+from paceline.report.job_html import job_charts, job_context
 from paceline.report.model import Report
 from paceline.report.page import render_page
 from paceline.report.sentences import (
@@ -36,7 +37,8 @@ from paceline.report.words import (
     workload_words,
 )
 from paceline.stats.frame import Frame
-from paceline.stats.metrics import METRICS
+from paceline.stats.jobs import JobState
+from paceline.stats.metrics import metric_info
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage
 
 _TITLES = {
@@ -55,9 +57,9 @@ _COLUMNS = [
 def render_html(report: Report) -> str:
     """One self-contained file: trust box, headline, distributions, time, outcomes, environment."""
     names = distribution_names(report)
-    charts = {}
+    charts = job_charts(report)
     for name in names:
-        values, summary = report.evidence.samples[name].values, report.metrics[name].summary
+        values, summary = report.samples(name).values, report.summary(name)
         charts[f"{name}_histogram"] = histogram_chart(name, values, summary)
         charts[f"{name}_percentiles"] = ladder_chart(name, values, summary)
     over_time = timeline_chart(report.evidence)
@@ -73,8 +75,12 @@ def render_html(report: Report) -> str:
         "due_note": " ".join(due_notes(report)),
         "trust": trust_context(report.trust),
         "cards": _cards(report),
+        "jobs": job_context(report),
         "distributions": [_distribution(report, name) for name in names],
-        "metrics": [_metric(report, name) for name in report.shown],
+        "metrics": [
+            _metric(report, name)
+            for name in [*([report.job_metric] if report.job_metric else []), *report.shown]
+        ],
         "shortage": " ".join(shortage_notes(report, report.shown)),
         "has_timeline": over_time is not None,
         "steady": report.evidence.throughput.steady,
@@ -89,11 +95,11 @@ def render_html(report: Report) -> str:
 
 
 def distribution_names(report: Report) -> list[str]:
-    """The metrics whose distributions are drawn: TTFT, E2E and ITL, as far as they apply."""
+    """The metrics whose distributions are drawn: a job's time, TTFT, ITL and E2E, as far as they apply."""
     wanted = [name for name in report.headline if name.startswith(_DISTRIBUTIONS)]
-    return sorted(
-        wanted, key=lambda name: [name.startswith(start) for start in ("ttft", "itl", "e2e")].index(True)
-    )
+    wanted += [report.job_metric] if report.job_metric else []
+    order = ("job", "ttft", "itl", "e2e")
+    return sorted(wanted, key=lambda name: [name.startswith(start) for start in order].index(True))
 
 
 def trust_context(trust: Trust) -> dict[str, Any]:
@@ -104,10 +110,10 @@ def trust_context(trust: Trust) -> dict[str, Any]:
         achieved = format_number(facts.achieved_requests_s)
         if facts.open_loop:
             rows.append(
-                ("sent of offered", f"{achieved} of {format_number(facts.offered_requests_s)} requests/s")
+                ("sent of offered", f"{achieved} of {format_number(facts.offered_requests_s)} {facts.unit}/s")
             )
         else:
-            rows.append(("sent", f"{achieved} requests/s"))
+            rows.append(("sent", f"{achieved} {facts.unit}/s"))
     if facts.dropped:
         rows.append(("dropped", f"{facts.dropped:,}"))
     if facts.schedule_lag_ms is not None:
@@ -131,7 +137,7 @@ def trust_context(trust: Trust) -> dict[str, Any]:
 def _cards(report: Report) -> list[dict[str, str]]:
     cards = []
     for name in distribution_names(report):
-        summary = report.metrics[name].summary
+        summary = report.summary(name)
         spread = median_interval(name, summary.p50)
         cards.append(
             _card(
@@ -149,8 +155,12 @@ def _cards(report: Report) -> list[dict[str, str]]:
     if met is not None and met.share is not None:
         rate = f"{format_number(met.requests_s or 0.0)} requests/s"
         cards.append(_card("Met the SLO", share(met.met, met.attempted), "", rate))
-    count = f"{report.ok:,} of {report.attempted:,} requests"
-    return [*cards, _card("Succeeded", share(report.ok, report.attempted), "", count)]
+    jobs = report.evidence.jobs
+    if jobs is not None:
+        count = f"{jobs.jobs.count(JobState.OK):,} of {jobs.attempted:,} jobs"
+        cards.append(_card("Jobs done", share(jobs.jobs.count(JobState.OK), jobs.attempted), "", count))
+    count = f"{report.well:,} of {report.attempted:,} requests"
+    return [*cards, _card("Succeeded", share(report.well, report.attempted), "", count)]
 
 
 def _card(name: str, value: str, own_unit: str, more: str, spread: str = "") -> dict[str, str]:
@@ -158,11 +168,10 @@ def _card(name: str, value: str, own_unit: str, more: str, spread: str = "") -> 
 
 
 def _distribution(report: Report, name: str) -> dict[str, Any]:
-    metric = report.metrics[name]
-    values, summary = report.evidence.samples[name].values, metric.summary
+    values, summary = report.samples(name).values, report.summary(name)
     p50, p99 = median(name, summary.p50), bound(name, summary.p99)
     about = f"{label(name)}: median {p50}, p99 {p99}, largest {figure(name, summary.max)} {unit(name)}"
-    approximate = ", approximate as tokens per event are not known" if metric.approximate else ""
+    approximate = ", approximate as tokens per event are not known" if _approximate(report, name) else ""
     return {
         "name": name,
         "label": short_label(name),
@@ -179,28 +188,32 @@ def definition(name: str) -> str:
     """What a metric is, as a sentence that stands alone."""
     if name == "itl_ms":
         return "Gap before each event that carries tokens, divided among its tokens"
-    text = METRICS[name].definition.replace("->", "\N{RIGHTWARDS ARROW}")
+    text = metric_info(name).definition.replace("->", "\N{RIGHTWARDS ARROW}")
     return text[:1].upper() + text[1:]
 
 
 def _metric(report: Report, name: str) -> dict[str, Any]:
-    metric = report.metrics[name]
+    summary = report.summary(name)
     own = unit(name)
-    mark = ", approximate" if metric.approximate else ""
+    mark = ", approximate" if _approximate(report, name) else ""
     return {
         "label": f"{label(name)}{f', {own}' if own else ''}{mark}",
         "definition": definition(name),
-        "n": f"{metric.summary.n:,}",
-        "mean": figure(name, metric.summary.mean),
+        "n": f"{summary.n:,}",
+        "mean": figure(name, summary.mean),
         "quantiles": [
             {
-                "value": short(name, metric.quantile(quantile)),
-                "interval": spread(name, metric.quantile(quantile)),
+                "value": short(name, getattr(summary, quantile)),
+                "interval": spread(name, getattr(summary, quantile)),
             }
             for quantile, short, spread in _COLUMNS
         ],
-        "max": figure(name, metric.summary.max),
+        "max": figure(name, summary.max),
     }
+
+
+def _approximate(report: Report, name: str) -> bool:
+    return name in report.metrics and report.metrics[name].approximate
 
 
 def _outcomes(report: Report) -> list[dict[str, Any]]:
@@ -219,7 +232,7 @@ def _errors(report: Report) -> list[str]:
     """The most frequent messages of failed requests, with their outcomes."""
     rows = report.evidence.rows
     frame = Frame(rows)
-    failed = rows.select(["outcome", "error"]).filter(pa.array(frame.measured & ~frame.ok))
+    failed = rows.select(["outcome", "error"]).filter(pa.array(frame.measured & ~frame.well))
     said = zip(failed["outcome"].to_pylist(), failed["error"].to_pylist(), strict=True)
     counted = Counter((str(outcome), str(message)) for outcome, message in said if message)
     return [f"{n:,} {outcome}: {message}" for (outcome, message), n in counted.most_common(_MOST_ERRORS)]

@@ -3,6 +3,8 @@
 import re
 
 from paceline.report.figures import QUANTILES
+from paceline.report.job_text import markdown_lines
+from paceline.report.job_words import asked_rows, hangup_rows, job_rows
 from paceline.report.model import Report
 from paceline.report.sentences import (
     client_words,
@@ -29,12 +31,16 @@ def render_markdown(report: Report) -> str:
     """The report, the trust verdict first."""
     manifest = report.manifest
     lines = [f"# {escape(manifest.model)} at {escape(manifest.endpoint)}", "", *trust_lines(report.trust), ""]
+    jobs = report.evidence.jobs
     lines += _pairs(
         ("Load", load_words(manifest.load)),
         ("Workload", workload_words(manifest.workload)),
         ("Requests", outcome_words(report)),
+        *(job_rows(jobs) if jobs is not None else []),
         ("Speed", speed_words(report)),
         ("Goodput", goodput_words(report)),
+        *hangup_rows(report),
+        *asked_rows(report),
         ("Tokens", token_words(report)),
         ("Client", client_words(report.trust)),
         ("Run", f"{manifest.id}, {manifest.started_at:%Y-%m-%d %H:%M:%S %Z}, Paceline {manifest.version}"),
@@ -42,6 +48,8 @@ def render_markdown(report: Report) -> str:
     if report.metrics:
         lines += ["", *_metric_table(report)]
         lines += [f"\n{escape(note)}" for note in shortage_notes(report, report.shown)]
+    if jobs is not None:
+        lines += markdown_lines(jobs)
     return "\n".join(lines) + "\n"
 
 
@@ -64,18 +72,18 @@ def escape(text: str) -> str:
 def _metric_table(report: Report) -> list[str]:
     head = ["metric", "n", "p50", "95 % interval", "p90", "p95", "p99", "max"]
     rows = []
-    for name in report.shown:
-        metric = report.metrics[name]
-        mark = " (approximate)" if metric.approximate else ""
+    for name in [*([report.job_metric] if report.job_metric else []), *report.shown]:
+        summary = report.summary(name)
+        mark = " (approximate)" if name in report.metrics and report.metrics[name].approximate else ""
         own = f", {unit(name)}" if unit(name) else ""
         rows.append(
             [
                 f"{label(name)}{own}{mark}",
-                f"{metric.summary.n:,}",
-                median(name, metric.summary.p50),
-                median_interval(name, metric.summary.p50),
-                *(bound(name, metric.quantile(quantile)) for quantile in QUANTILES[1:]),
-                figure(name, metric.summary.max),
+                f"{summary.n:,}",
+                median(name, summary.p50),
+                median_interval(name, summary.p50),
+                *(bound(name, getattr(summary, quantile)) for quantile in QUANTILES[1:]),
+                figure(name, summary.max),
             ]
         )
     return table_lines(head, rows)

@@ -12,7 +12,7 @@ from paceline.report.figures import clean, metric_dict, number
 from paceline.report.job_figures import turns_dict
 from paceline.report.trust import Trust, assess
 from paceline.stats.frame import Frame
-from paceline.stats.metrics import METRICS, MetricInfo
+from paceline.stats.metrics import METRICS, MetricInfo, MetricSamples
 from paceline.stats.quantiles import Estimate
 from paceline.stats.summary import Summary
 from paceline.store.manifest import RunManifest
@@ -53,6 +53,29 @@ class Report:
     def manifest(self) -> RunManifest:
         """What the run is."""
         return self.evidence.manifest
+
+    @property
+    def job_metric(self) -> str | None:
+        """What a job's time is; None for a run of plain requests, and where no job ended well."""
+        jobs = self.evidence.jobs
+        return jobs.headline if jobs is not None and jobs.jobs.ok.any() else None
+
+    def knows(self, name: str) -> bool:
+        """Whether the run has samples of a metric, of requests or of jobs."""
+        return name in self.metrics or (self.job_metric is not None and name in self._of_job)
+
+    def samples(self, name: str) -> MetricSamples:
+        """The samples of a metric of requests or of jobs. Raises KeyError."""
+        return self._of_job[name] if name in self._of_job else self.evidence.samples[name]
+
+    def summary(self, name: str) -> Summary:
+        """What is said of a metric of requests or of jobs. Raises KeyError."""
+        jobs = self.evidence.jobs
+        return jobs.summaries[name] if jobs and name in self._of_job else self.metrics[name].summary
+
+    @property
+    def _of_job(self) -> dict[str, MetricSamples]:
+        return self.evidence.jobs.samples if self.evidence.jobs is not None else {}
 
     @property
     def attempted(self) -> int:

@@ -16,7 +16,11 @@ _MARKS = {
 
 def outcome_words(report: Report) -> str:
     """`390 ok of 400, 8 timeout, 2 truncated`."""
-    others = [f"{n:,} {name}" for name, n in report.evidence.by_outcome.items() if name != "ok"]
+    others = [
+        f"{n:,} {name.replace('_', ' ') if name == 'hung_up' else name}"
+        for name, n in report.evidence.by_outcome.items()
+        if name != "ok"
+    ]
     return ", ".join([f"{report.ok:,} ok of {report.attempted:,}", *others])
 
 
@@ -55,16 +59,26 @@ def shortage_notes(report: Report, names: list[str]) -> list[str]:
 
 def speed_words(report: Report) -> str:
     """Throughput over the steady window, and how long that was."""
-    pace = report.evidence.throughput
+    pace, jobs = report.evidence.throughput, report.evidence.jobs
     if pace.output_tok_s is None or pace.requests_s is None:
         return "too short to tell"
-    text = f"{format_rate(pace.output_tok_s)}, {format_rate(pace.requests_s, 'requests/s')}"
+    rates = [format_rate(pace.output_tok_s), format_rate(pace.requests_s, "requests/s")]
+    if is_embedding(report) and pace.prompt_tok_s is not None:
+        rates[0] = format_rate(pace.prompt_tok_s, "prompt tok/s")
+    if jobs is not None and jobs.jobs_s is not None:
+        rates.append(format_rate(jobs.jobs_s, "jobs/s"))
+    text = ", ".join(rates)
     if report.failed_tokens:
         text = f"{text}, with the tokens of requests that did not succeed"
     if not pace.steady:
         why = "as the other side" if pace.at_will else "no steady part"
         return f"{text}, over all {_seconds(pace.whole_seconds)}: {why}"
     return f"{text}, over the steady {_seconds(pace.seconds)} of {_seconds(pace.whole_seconds)}"
+
+
+def is_embedding(report: Report) -> bool:
+    """Whether the run is of embeddings, which are no tokens."""
+    return report.manifest.protocol == "openai-embeddings"
 
 
 def rate_words(name: str, metric: MetricReport, reading_tok_s: float) -> str:
@@ -92,7 +106,7 @@ def token_words(report: Report) -> str:
     """Tokens by source, and how far the sources disagree; `speed_words` counts the same requests."""
     tokens = report.evidence.tokens
     source = f"{tokens.source}, approximate" if tokens_approximate(report.evidence) else tokens.source
-    parts = [f"{report.generated_tokens:,} generated ({source})"]
+    parts = [] if is_embedding(report) else [f"{report.generated_tokens:,} generated ({source})"]
     if report.failed_tokens:
         all_of_them = report.failed_tokens == report.generated_tokens
         n = "all" if all_of_them else f"{report.failed_tokens:,}"
@@ -128,7 +142,7 @@ def client_words(trust: Trust) -> str:
     if facts.open_loop and facts.offered_requests_s and facts.achieved_requests_s is not None:
         parts.append(
             f"{format_number(facts.achieved_requests_s)} of {format_number(facts.offered_requests_s)} "
-            "offered requests/s sent"
+            f"offered {facts.unit}/s sent"
         )
     return ", ".join(parts) or "not recorded"
 

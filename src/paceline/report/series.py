@@ -181,7 +181,7 @@ def points(evidence: Evidence, most: int = MOST_POINTS) -> Points:
     frame = Frame(evidence.rows)
     sent, first, end = frame.ints("sent_ns"), frame.first_ns, frame.ints("end_ns")
     start = frame.ints("intended_ns") if evidence.open_loop else sent
-    ok = frame.equals("outcome", "ok")
+    ok = frame.equals("outcome", "ok") | frame.equals("outcome", "hung_up")
     until = np.where(ok & (first != MISSING), first, end)
     wait = (until - start) / 1e6
     shown = np.flatnonzero(sent != MISSING)

@@ -6,6 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from paceline.report.figures import QUANTILES
+from paceline.report.job_text import parts_bar, turn_parts
+from paceline.report.job_words import asked_rows, hangup_rows, job_rows
 from paceline.report.model import Report
 from paceline.report.sentences import (
     client_words,
@@ -62,8 +64,12 @@ def plain_text(what: RenderableType, width: int = WIDTH) -> str:
 def render(report: Report) -> RenderableType:
     """A report as something that Rich prints."""
     parts: list[RenderableType] = [trust_box(report.trust), Text(), _facts(report)]
-    if report.ok:
+    jobs = report.evidence.jobs
+    if report.well:
         parts += [Text(), latency_table(report), *_footnotes(report)]
+        if jobs is not None:
+            bar = parts_bar(jobs)
+            parts += [*([Text()] if bar else []), *bar, *turn_parts(jobs)]
     parts += [Text(), _results(report)]
     return Group(*parts)
 
@@ -118,15 +124,14 @@ def latency_table(report: Report) -> Table:
     table.add_column("ms", no_wrap=True, header_style="dim")
     for name in ("p50", "95% interval", "p90", "p95", "p99", "max"):
         table.add_column(name, justify="right", no_wrap=True, header_style="dim", style=_weight(name))
-    for name in _latencies(report):
-        metric = report.metrics[name]
-        p50 = metric.summary.p50
+    for name in [*([report.job_metric] if report.job_metric else []), *_latencies(report)]:
+        summary = report.summary(name)
         table.add_row(
             Text(short_label(name)),
-            median(name, p50),
-            median_interval(name, p50),
-            *(bound(name, metric.quantile(quantile)) for quantile in QUANTILES[1:]),
-            figure(name, metric.summary.max),
+            median(name, summary.p50),
+            median_interval(name, summary.p50),
+            *(bound(name, getattr(summary, quantile)) for quantile in QUANTILES[1:]),
+            figure(name, summary.max),
         )
     return table
 
@@ -148,13 +153,15 @@ def _footnotes(report: Report) -> list[RenderableType]:
 
 
 def _results(report: Report) -> RenderableType:
-    rows = [("Speed", speed_words(report))]
+    jobs = report.evidence.jobs
+    rows = [*(job_rows(jobs) if jobs is not None else []), ("Speed", speed_words(report))]
     for name in _HIGHER_IS_BETTER:
         if name in report.metrics:
             rows.append((label(name), rate_words(name, report.metrics[name], report.evidence.reading_tok_s)))
     met = goodput_words(report)
     if met:
         rows.append(("Goodput", met))
+    rows += [*hangup_rows(report), *asked_rows(report)]
     rows.append(("Tokens", token_words(report)))
     rows.append(("Client", client_words(report.trust)))
     return pairs(rows)

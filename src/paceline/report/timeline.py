@@ -130,7 +130,7 @@ def _waits(waits: Points, line: TimeLine, x: alt.X, counted: str) -> alt.LayerCh
             shape=alt.Shape(
                 "outcome:N",
                 scale=alt.Scale(
-                    domain=kinds, range=["circle" if kind == "ok" else "cross" for kind in kinds]
+                    domain=kinds, range=["circle" if kind in ("ok", "hung_up") else "cross" for kind in kinds]
                 ),
                 legend=None,
             ),
@@ -147,7 +147,7 @@ def _waits(waits: Points, line: TimeLine, x: alt.X, counted: str) -> alt.LayerCh
 
 
 def _outcome_colour(outcome: str) -> str:
-    return ACCENT if outcome == "ok" else FAILED if outcome != "cancelled" else QUIET
+    return {"ok": ACCENT, "hung_up": SECOND, "cancelled": QUIET}.get(outcome, FAILED)
 
 
 def points_words(evidence: Evidence) -> str:

@@ -29,7 +29,8 @@ class TrustFacts:
     distance of a request's events. `wait_per_read_ms`: how long the load threads waited for a core, a read.
     `unit`: what the load counts, `requests` or `jobs`; rates, `due` and `dropped` are of these, and `begun`
     is how many were. `jobs`: those that came to their end, `failed_jobs` of them with a failed call.
-    `lengths`, `cache`: the mean length of answers, and the cached share of first prompts, as asked and as they came.
+    `lengths`, `cache`: the mean length of answers, and the cached share of first prompts, as asked and as
+    they came.
     `errors`: by outcome. `of_a_pair`: one side of an interleaved comparison, which cannot be finished alone.
     `imported`: the tool that measured, where that was another; `lacks`: what its file does not hold.
     """

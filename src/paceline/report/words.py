@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from paceline.stats.metrics import METRICS
+from paceline.stats.metrics import JOB_METRICS, METRICS
 from paceline.stats.quantiles import Estimate
 from paceline.units import format_number
 
@@ -21,6 +21,9 @@ LABELS = {
     "itl_ms": "ITL",
     "longest_stall_ms": "Longest stall",
     "fluidity": "Fluidity",
+    "stop_ms": "Stop after hang-up",
+    "job_ms": "Job",
+    "job_from_intended_ms": "Job from due",
     "connect_ms": "Connect",
     "tls_ms": "TLS",
 }
@@ -44,7 +47,7 @@ def label(name: str) -> str:
 
 def unit(name: str) -> str:
     """The unit in which `figure` prints a metric."""
-    own = METRICS[name].unit if name in METRICS else ""
+    own = (METRICS | JOB_METRICS)[name].unit if name in METRICS or name in JOB_METRICS else ""
     return _SHORT_UNIT.get(own, own)
 
 
@@ -90,15 +93,19 @@ def samples_word(name: str) -> str:
     """What the samples of a metric are."""
     if name == "itl_ms":
         return "tokens"
+    if name in JOB_METRICS:
+        return "jobs"
     return "gaps" if METRICS[name].pooled else "requests"
 
 
 def load_words(load: dict[str, Any]) -> str:
     """The load of a run in one line: how requests arrive, for how long, within which limits."""
     arrival = load.get("arrival") or {}
-    parts = [arrival_words(arrival)]
+    unit = "jobs" if load.get("jobs") else "requests"
+    parts = [arrival_words(arrival, unit)]
     if load.get("concurrency_cap"):
-        parts.append(f"at most {load['concurrency_cap']} in flight")
+        going_on = "jobs at a time" if unit == "jobs" else "in flight"
+        parts.append(f"at most {load['concurrency_cap']} {going_on}")
     length = _length_words(load)
     if length:
         parts.append(length)
@@ -108,12 +115,15 @@ def load_words(load: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def arrival_words(arrival: dict[str, Any]) -> str:
-    """How requests arrive."""
+def arrival_words(arrival: dict[str, Any], unit: str = "requests") -> str:
+    """How requests, or jobs, arrive."""
     kind = arrival.get("kind")
-    rate = f"{arrival.get('rate_requests_s', 0):g} requests/s"
+    rate = f"{arrival.get('rate_requests_s', 0):g} {unit}/s"
     if kind == "closed":
-        return f"closed loop, {arrival.get('concurrency', '?')} in flight"
+        going_on = "jobs at a time" if unit == "jobs" else "in flight"
+        return f"closed loop, {arrival.get('concurrency', '?')} {going_on}"
+    if kind == "replay":
+        return f"replay, {unit} at the instants of the trace"
     if kind == "constant":
         return f"open loop, {rate}, evenly spaced"
     if kind == "poisson":
@@ -123,15 +133,16 @@ def arrival_words(arrival: dict[str, Any]) -> str:
     if kind == "ramp":
         return (
             f"open loop, ramp from {arrival.get('from_requests_s', 0):g} to "
-            f"{arrival.get('to_requests_s', 0):g} requests/s"
+            f"{arrival.get('to_requests_s', 0):g} {unit}/s"
         )
     return "load unknown"
 
 
 def _length_words(load: dict[str, Any]) -> str:
     parts = []
+    unit = "jobs" if load.get("jobs") else "requests"
     if load.get("requests"):
-        parts.append(f"{load['requests']:,} requests")
+        parts.append(f"{load['requests']:,} {unit}")
     if load.get("duration_ns"):
         parts.append(f"{load['duration_ns'] / 1e9:g} s")
     return " or ".join(parts)
@@ -139,7 +150,7 @@ def _length_words(load: dict[str, Any]) -> str:
 
 def _warmup_words(load: dict[str, Any]) -> str:
     if load.get("warmup_requests"):
-        return f"after {load['warmup_requests']:,} warm-up requests"
+        return f"after {load['warmup_requests']:,} warm-up {'jobs' if load.get('jobs') else 'requests'}"
     if load.get("warmup_ns"):
         return f"after {load['warmup_ns'] / 1e9:g} s of warm-up"
     return ""
@@ -151,8 +162,15 @@ def is_open_loop(load: Mapping[str, Any]) -> bool:
 
 
 def workload_words(workload: dict[str, Any]) -> str:
-    """What the requests look like, in one line."""
-    parts = []
+    """What the requests, or jobs, look like, in one line."""
+    parts = [str(workload["name"])] if workload.get("name") else []
+    if workload.get("call"):
+        return ", ".join([*parts, *_calls_words(workload)])
+    for origin in ("data", "trace"):
+        if workload.get(origin):
+            return ", ".join(
+                [*parts, f"prompts of the {origin} in {(workload[origin] or {}).get('path', '?')}"]
+            )
     # Without a tokenizer the length of a text is an estimate; an answer's is the server's own count.
     about = "about " if workload.get("tokenizer") in (None, "approximate") else ""
     if workload.get("prompt_tokens"):
@@ -161,14 +179,32 @@ def workload_words(workload: dict[str, Any]) -> str:
         parts.append(f"answers of {workload['output_tokens']} tokens")
     elif workload.get("max_tokens"):
         parts.append(f"answers of at most {workload['max_tokens']} tokens")
-    shared = workload.get("shared_prefix_tokens")
+    return ", ".join([*parts, *_beginning_words(workload)])
+
+
+def _beginning_words(workload: dict[str, Any]) -> list[str]:
+    """What prompts have in common, and whether answers are streamed."""
+    about = "about " if workload.get("tokenizer") in (None, "approximate") else ""
+    shared, common = workload.get("shared_prefix_tokens"), workload.get("cached_share")
+    parts = []
     if shared:
         parts.append(f"{about}{shared} shared tokens before each prompt")
+    elif common:
+        parts.append(f"{100 * common:g}% of each prompt common to all")
     elif workload.get("unique_prefix"):
         parts.append("no common beginning")
     if workload.get("streaming") is False:
         parts.append("not streaming")
-    return ", ".join(parts)
+    return parts
+
+
+def _calls_words(workload: dict[str, Any]) -> list[str]:
+    """`jobs of plan, 30 x step and answer`."""
+    calls = []
+    for call in workload["call"]:
+        repeat = str(call.get("repeat", "1"))
+        calls.append(str(call.get("name", "call")) if repeat == "1" else f"{repeat} x {call.get('name')}")
+    return [f"jobs of {sentence_list(calls)}", *_beginning_words(workload)]
 
 
 def share(n: int, of: int) -> str:

@@ -63,7 +63,7 @@ class View:
 @dataclass(frozen=True)
 class Definition:
     """One tool. `name`: as `--as` takes it. The words say which requests, window, tokens, start of a request
-    and percentiles are its own.
+    and percentiles are its own. `by_gaps`: metrics that only the arrivals of all events tell.
     """
 
     name: str
@@ -78,3 +78,4 @@ class Definition:
     metrics: dict[str, Meaning]
     differences: tuple[Difference, ...]
     compute: Callable[[Recording], View]
+    by_gaps: tuple[str, ...] = ()

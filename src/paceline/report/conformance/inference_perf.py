@@ -133,4 +133,5 @@ DEFINITION = Definition(
         read_late("when a chunk has been read"),
     ),
     compute=compute,
+    by_gaps=("itl_ms",),
 )

@@ -2,13 +2,14 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paceline.report.conformance.definition import METRICS, Definition, Difference, View
 from paceline.report.conformance.figures import NOTHING, QUANTILES, Figure
 from paceline.report.conformance.parts import new_connections
 from paceline.report.conformance.recording import Recording, recording_of
+from paceline.report.imported import RATES, hidden_metrics
 from paceline.report.model import Report
 from paceline.stats.metrics import METRICS as OWN_METRICS
 from paceline.stats.quantiles import Estimate
@@ -16,6 +17,7 @@ from paceline.store.manifest import RunManifest
 
 SCHEMA = "paceline.conformance/1"
 # Ours of the same name; rates come from the steady part.
+_RATES = ("output_tok_s", "requests_s")
 _OWN_WORDS = {
     "output_tok_s": "tokens of the measured requests a second, over the steady part",
     "requests_s": "measured requests that ended `ok` a second, over the steady part",
@@ -98,7 +100,20 @@ def _view(tool: Definition, recording: Recording, manifest: RunManifest) -> Tool
         Touch(difference, None if difference.touches is None else difference.touches(recording))
         for difference in tool.differences
     )
-    return ToolView(tool, tool.compute(recording), touches, _printed(tool, manifest))
+    view = tool.compute(recording)
+    figures = {name: _told(figure, name, tool, manifest) for name, figure in view.figures.items()}
+    return ToolView(tool, replace(view, figures=figures), touches, _printed(tool, manifest))
+
+
+def _told(figure: Figure, name: str, tool: Definition, manifest: RunManifest) -> Figure:
+    """The figure, as far as the rows of an imported run tell it."""
+    hidden = hidden_metrics(manifest)
+    if name in _RATES:
+        if RATES in hidden:
+            return NOTHING
+        # A rate from one instant to the next needs them all.
+        return Figure(figure.n, figure.mean) if hidden and name == "output_tok_s" else figure
+    return NOTHING if name in tool.by_gaps and "chunk_gap_ms" in hidden else figure
 
 
 def _printed(tool: Definition, manifest: RunManifest) -> dict[str, Figure]:
@@ -107,7 +122,10 @@ def _printed(tool: Definition, manifest: RunManifest) -> dict[str, Figure]:
     if imported.get("tool") != tool.name:
         return {}
     return {
-        name: Figure(int(told.get("n") or 1), **{key: told.get(key) for key in ("mean", *QUANTILES, "max")})
+        name: Figure(
+            int(1 if told.get("n") is None else told["n"]),
+            **{key: told.get(key) for key in ("mean", *QUANTILES, "max")},
+        )
         for name, told in imported.get("figures", {}).items()
         if name in tool.metrics
     }

@@ -19,12 +19,11 @@ def tokens_by_usage(recording: Recording, otherwise: Ints | None = None) -> Ints
     return np.where(recording.completion_tokens != MISSING, recording.completion_tokens, streamed)
 
 
-def span_s(recording: Recording, until_ns: Ints | None = None) -> float:
-    """From the begin of the first request to the end of the last, or to the last of `until_ns`."""
+def span_s(recording: Recording) -> float:
+    """From the begin of the first request to the end of the last."""
     if not len(recording):
         return 0.0
-    ends = recording.end_ns if until_ns is None else until_ns
-    return float(ends.max() - recording.begun_ns.min()) / 1e9
+    return float(recording.end_ns.max() - recording.begun_ns.min()) / 1e9
 
 
 def ms(ns: Ints) -> Floats:

@@ -119,4 +119,5 @@ DEFINITION = Definition(
         read_late("line by line"),
     ),
     compute=compute,
+    by_gaps=("itl_ms",),
 )

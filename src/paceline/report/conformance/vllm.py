@@ -103,4 +103,5 @@ DEFINITION = Definition(
         read_late("when a chunk has been read and cut into events, one clock reading for each"),
     ),
     compute=compute,
+    by_gaps=("itl_ms",),
 )
