@@ -16,6 +16,7 @@ from paceline.measure.calibrate import current_error
 from paceline.measure.feeder import FIRST_JOBS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
+from paceline.measure.probing import known_dialect, known_protocol
 from paceline.measure.sources import IndexedSource
 from paceline.protocols import PROTOCOLS, Dialect, Protocol, parse_protocol
 from paceline.store.manifest import RunManifest
@@ -125,6 +126,7 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
         api_key_env=job.credentials.api_key_env,
         ca_file=job.credentials.ca_file,
     )
+    target = target.with_protocol(known_protocol(target) or target.protocol)
     jobs = job.jobs if job.jobs is not None else job_source(job.workload)
     workload = pinned(job.workload, jobs)
     facts = _facts(job, workload, target)
@@ -161,6 +163,7 @@ def _facts(job: Job, workload: WorkloadSpec, target: Target) -> Facts:
             extra=workload.extra,
             system=workload.system,
             temperature=workload.temperature,
+            dialect=known_dialect(target, target.model),
             timeout_s=job.load.timeout_ns / 1e9,
         )
     if target.model is None:

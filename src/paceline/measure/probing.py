@@ -42,7 +42,7 @@ def known_protocol(target: Target) -> Protocol | None:
     return None if found is None else found.preferred
 
 
-def known_dialect(target: Target, model: str) -> Dialect:
+def known_dialect(target: Target, model: str | None) -> Dialect:
     """How bodies must be written for this model, as the last probe found; else as is usual."""
     found = lookup(target)
-    return DEFAULT_DIALECT if found is None else found.dialect(target.protocol, model)
+    return DEFAULT_DIALECT if found is None or model is None else found.dialect(target.protocol, model)
