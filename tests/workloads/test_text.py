@@ -27,14 +27,14 @@ SHORT_AND_LONG = (1, 2, 3, 4, 5, 6, 9, 17, 100, 511)
 )
 def test_lengths_are_exact_by_the_tokenizers_own_count(family: str, shared: int, unique: bool) -> None:
     tokenizer = WORDS if family == "words" else LocalTokenizer(family, trained(family))
-    writer = PromptWriter(tokenizer, 5, shared, unique)
+    writer = PromptWriter(tokenizer, 5)
     assert not writer.approximate
-    assert tokenizer.count(writer.shared) == shared
+    common = writer.write(0, 1, common_tokens=shared, unique=False)[:shared]  # as many letters, at least
     for index in range(3 if writer.encodes_each else 12):
         for n_tokens in SHORT_AND_LONG:
-            text = writer.write(index, n_tokens)
+            text = writer.write(index, n_tokens, common_tokens=shared, unique=unique)
             assert tokenizer.count(text) == shared + n_tokens
-            assert text.startswith(writer.shared)
+            assert text.startswith(common)
             # Chat templates strip what they are given, and the count would then be off.
             assert text == text.strip()
 
@@ -62,10 +62,10 @@ def test_what_a_seed_writes_never_changes() -> None:
 def test_it_is_runs_of_the_corpus_that_begin_with_a_sentence() -> None:
     corpus = english()
     starts = {corpus.words(a, a + 3) for a in corpus.sentence_at[:-3]}
-    writer = PromptWriter(WORDS, 8, unique_prefix=False)
+    writer = PromptWriter(WORDS, 8)
     places = set()
     for index in range(50):
-        body = writer.write(index, 60)
+        body = writer.write(index, 60, unique=False)
         assert " ".join(body.split()[:3]) in starts
         assert body[:20] in corpus.text
         places.add(corpus.text.index(body[:20]))
@@ -81,21 +81,19 @@ def test_no_two_requests_begin_alike() -> None:
 
 
 def test_the_shared_text_is_shared_and_what_follows_is_not() -> None:
-    writer = PromptWriter(WORDS, 2, shared_tokens=64)
-    texts = [writer.write(i, 20) for i in range(500)]
-    assert len(writer.shared.split()) == 64
-    own = [text.removeprefix(writer.shared + " ") for text in texts]
-    assert all(len(text.split()) == 20 for text in own)
-    assert len({" ".join(text.split()[:4]) for text in own}) == 500
-    assert PromptWriter(WORDS, 3, shared_tokens=64).shared != writer.shared
+    texts = [PromptWriter(WORDS, 2).write(i, 20, common_tokens=64).split() for i in range(500)]
+    assert all(len(words) == 84 for words in texts)
+    assert len({" ".join(words[:64]) for words in texts}) == 1
+    assert len({" ".join(words[64:68]) for words in texts}) == 500
+    assert PromptWriter(WORDS, 3).write(0, 20, common_tokens=64).split()[:64] != texts[0][:64]
 
 
 def test_without_a_tokenizer_lengths_are_estimates_and_say_so() -> None:
-    writer = PromptWriter(load_tokenizer(None), 1, shared_tokens=100)
+    writer = PromptWriter(load_tokenizer(None), 1)
     assert writer.approximate
-    assert len(writer.shared.split()) == 75
-    assert len(writer.write(0, 400).split()) == 375
-    assert len(writer.write(0, 1).split()) == 76
+    assert len(writer.write(0, 400, common_tokens=100).split()) == 375
+    assert len(writer.write(0, 1, common_tokens=100).split()) == 76
+    assert len(writer.write(0, 400).split()) == 300
 
 
 def test_a_length_that_no_text_has_is_refused() -> None:
@@ -115,25 +113,26 @@ def test_composed_texts_are_exact_with_common_text_and_an_ending(family: str) ->
     for place in range(3):
         for n_tokens in (60, 131):
             for common in (0, 50):
-                text = writer.compose(place, n_tokens, common_tokens=common, unique=True, ending=ending)
+                text = writer.write(place, n_tokens, common_tokens=common, ending=ending)
                 off = 1 if family == "across_spaces" else 0
                 assert tokenizer.count(text) == pytest.approx(common + n_tokens, abs=off)
                 assert text.endswith(f" {ending}")
-        plain = writer.compose(place, 60, unique=True)
+        plain = writer.write(place, 60)
         assert tokenizer.count(plain) == 60
 
 
 def test_common_texts_begin_alike_whatever_their_length() -> None:
     writer = PromptWriter(WORDS, 5)
-    long = writer.compose(1, 20, common_tokens=200, unique=True).split()
+    long = writer.write(1, 20, common_tokens=200).split()
     for common in (10, 90, 150):
-        words = writer.compose(2, 20, common_tokens=common, unique=True).split()
+        words = writer.write(2, 20, common_tokens=common).split()
         assert words[:common] == long[:common]
         assert words[common:] != long[common : common + 20]
 
 
 def test_texts_of_the_same_place_differ_in_their_beginning_alone_by_salt() -> None:
-    one, other = (PromptWriter(WORDS, 5, prefix_salt=salt).compose(3, 40, unique=True) for salt in (0, 1))
+    one, other = (PromptWriter(WORDS, 5, prefix_salt=salt).write(3, 40) for salt in (0, 1))
     assert one.split()[:4] != other.split()[:4]
     assert one.split()[4:] == other.split()[4:]
-    assert PromptWriter(WORDS, 5).compose(3, 40) == PromptWriter(WORDS, 5, prefix_salt=1).compose(3, 40)
+    plain = [PromptWriter(WORDS, 5, prefix_salt=salt).write(3, 40, unique=False) for salt in (0, 1)]
+    assert plain[0] == plain[1]

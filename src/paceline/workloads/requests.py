@@ -36,13 +36,7 @@ class RequestSource:
         self.next_index = start
         self._body = BodyWriter(spec, model, protocol, dialect)
         self._system = () if spec.system is None else (Message("system", spec.system),)
-        self._writer = PromptWriter(
-            load_tokenizer(spec.tokenizer),
-            spec.seed,
-            spec.shared_prefix_tokens,
-            spec.unique_prefix,
-            spec.prefix_salt,
-        )
+        self._writer = PromptWriter(load_tokenizer(spec.tokenizer), spec.seed, spec.prefix_salt)
 
     @property
     def approximate(self) -> bool:
@@ -83,10 +77,11 @@ class RequestSource:
 
     def _prompt(self, index: int, tokens: int) -> str:
         spec = self.spec
-        if not spec.cached_share:
-            return self._writer.write(index, tokens)
-        common = min(round(tokens * spec.cached_share), tokens - 1)
-        return self._writer.compose(index, tokens - common, common_tokens=common, unique=spec.unique_prefix)
+        common = spec.shared_prefix_tokens
+        if spec.cached_share:
+            common = min(round(tokens * spec.cached_share), tokens - 1)
+            tokens -= common
+        return self._writer.write(index, tokens, common_tokens=common, unique=spec.unique_prefix)
 
 
 def _output_limits(

@@ -134,12 +134,12 @@ class SessionSource:
 
     def _text(self, place: int, step: Step, own: int, ending: str) -> str:
         if step.base is not None:
-            return self._writer.compose(place, own, ending=ending)
+            return self._writer.write(place, own, unique=False, ending=ending)
         common = self._spec.shared_prefix_tokens
         if self._spec.cached_share:
             common = min(round(own * self._spec.cached_share), own - 1)
             own -= common
-        return self._writer.compose(
+        return self._writer.write(
             place, own, common_tokens=common, unique=self._spec.unique_prefix, ending=ending
         )
 

@@ -20,38 +20,25 @@ _PROBED_LENGTHS = (6, 9, 17, 33, 64, 100, 257, 400)
 
 
 class PromptWriter:
-    """Writes the text of request `index` of a seed; the same whatever was written before.
+    """Writes the text of any place of a seed; the same whatever was written before.
 
     Lengths count the text's own tokens, not special tokens and not the chat template. They are exact with a
     tokenizer or with `words`; with the estimate (`approximate`) they are within what the estimate is worth.
     """
 
-    def __init__(
-        self,
-        tokenizer: TokenCounter,
-        seed: int,
-        shared_tokens: int = 0,
-        unique_prefix: bool = True,
-        prefix_salt: int = 0,
-    ) -> None:
+    def __init__(self, tokenizer: TokenCounter, seed: int, prefix_salt: int = 0) -> None:
         self._corpus = english()
         self._tokenizer = tokenizer
-        self._unique = unique_prefix
         self._key = stream_key(seed, "text")
         self._prefix_key = stream_key(seed, f"prefix/{prefix_salt}")
         self._in_words = self._costs = costs_of.word_costs(self._corpus)
         self._common_key = stream_key(seed, "shared")
         self._commons: dict[int, str] = {}
-        self.shared = ""
-        self._shared_tokens = 0
         self._encodes_each = False
         if isinstance(tokenizer, LocalTokenizer):
             measured = costs_of.measure(self._corpus, tokenizer)
             self._encodes_each = measured is None or not self._sums_hold(measured, tokenizer)
             self._costs = measured or self._costs
-        if shared_tokens:
-            self.shared = self._exact(self._common_key, shared_tokens, None)
-            self._shared_tokens = shared_tokens
 
     @property
     def approximate(self) -> bool:
@@ -63,22 +50,16 @@ class PromptWriter:
         """This tokenizer's tokens reach across spaces, so each prompt is encoded, which costs time."""
         return self._encodes_each
 
-    def write(self, index: int, n_tokens: int) -> str:
-        """The shared text, if any, then `n_tokens` tokens of request `index`'s own text (at least 1).
-
-        Raises ConfigError when the tokenizer allows no text of that length.
-        """
-        prefix_code = mix48(index, self._prefix_key) if self._unique else None
-        return self._exact(self._state(index), n_tokens, prefix_code, self.shared, self._shared_tokens)
-
-    def compose(
-        self, place: int, n_tokens: int, *, common_tokens: int = 0, unique: bool = False, ending: str = ""
+    def write(
+        self, place: int, n_tokens: int, *, common_tokens: int = 0, unique: bool = True, ending: str = ""
     ) -> str:
         """A text of exactly `common_tokens + n_tokens` tokens: common text, own text, then the ending.
 
         The common text is the beginning of one that all places have in common. `place`: a number of the own
         text; `unique`: it begins as that of no other place does. The ending's tokens are among `n_tokens`,
-        and the own text has one at least. Raises ConfigError as `write` does.
+        and the own text has one at least. With an ending, and a tokenizer whose tokens reach across spaces
+        (`encodes_each`), the length may be a token off. Raises ConfigError when the tokenizer allows no text
+        of that length.
         """
         code = mix48(place, self._prefix_key) if unique else None
         before = self._common(common_tokens) if common_tokens else ""
@@ -112,7 +93,7 @@ class PromptWriter:
         return (self._key + place * GOLDEN) & MASK64
 
     def piece(self, number: int, n_tokens: int, *, after_text: bool) -> str:
-        """Text `number` of `n_tokens` tokens, which begins as no other does; without the shared text.
+        """Text `number` of `n_tokens` tokens, which begins as no other does.
 
         after_text: it goes on after other text, and so begins with a space. Where tokens reach across spaces
         (`encodes_each`) lengths of pieces, and so of texts of several, are near to what is asked, and not
