@@ -299,3 +299,30 @@ fn call(raw: Option<&RawValue>, out: &mut Generated<'_>) -> Result<(), serde_jso
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_page_lists_the_texts() {
+        let page = include_str!("../../../../docs/reference/reading.md");
+        let kinds = [("content", KIND_CONTENT), ("reasoning", KIND_REASONING), ("tool call", KIND_TOOL_CALL)];
+        let mut listed: Vec<(&str, u8)> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `response.")?.strip_suffix(" |")?.split_once("` | "))
+            .filter_map(|(name, kind)| Some((name, kinds.iter().find(|(named, _)| *named == kind)?.1)))
+            .collect();
+        let mut texts = TEXTS.map(|(name, kind)| (name.trim_start_matches("response."), kind));
+        listed.sort_unstable();
+        texts.sort_unstable();
+        assert_eq!(listed, texts);
+    }
+
+    #[test]
+    fn there_is_a_bit_for_each_text() {
+        let mut pieces = Pieces::default();
+        pieces.note(TEXTS.len() - 1);
+        assert!(pieces.have(TEXTS.len() - 1) && !pieces.have(0));
+    }
+}
