@@ -12,6 +12,7 @@ import typer
 from paceline import __version__
 from paceline.cli.commands import (
     calibrate,
+    capacity,
     compare,
     demo,
     importing,
@@ -20,6 +21,8 @@ from paceline.cli.commands import (
     runs,
     show,
     sim,
+    study,
+    sweep,
     workload,
 )
 from paceline.cli.defaults import name_settings
@@ -30,7 +33,10 @@ os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 INTERRUPTED = 130
 # Commands that put load on an endpoint.
-_LOADING = ("paceline measure", "paceline compare", "paceline demo", "paceline runs resume")
+_LOADING = (
+    *("paceline measure", "paceline compare", "paceline sweep", "paceline capacity", "paceline demo"),
+    *("paceline runs resume", "paceline study resume"),
+)
 
 app = typer.Typer(
     name="paceline",
@@ -62,6 +68,9 @@ def _root(
 
 app.command("measure")(measure.measure)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
+app.command("capacity")(capacity.capacity)
+app.add_typer(study.app, name="study")
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)

@@ -19,6 +19,7 @@ from paceline.protocols import parse_protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun, open_run
 from paceline.store.studies import StudyKind, StudyManifest, StudyState, StudyStep, StudyWriter
+from paceline.workloads.sources import pinned
 from paceline.workloads.spec import WorkloadSpec
 
 Judge = Callable[[StoredRun, bool], dict[str, Any]]
@@ -165,7 +166,7 @@ def new_study(
         model=prepared.target.model or "",
         protocol=prepared.target.protocol,
         asked={
-            "workload": prepared.job.workload.to_dict(),
+            "workload": pinned(job.workload, job.jobs).to_dict(),
             "load": job.load.model_dump(mode="json"),
             "slo": dict(job.slo) if job.slo else None,
             "connection": connection,

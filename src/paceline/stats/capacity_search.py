@@ -40,7 +40,7 @@ class Asked:
 
     @property
     def tail(self) -> float:
-        """What the interval leaves out at each end: a third of what is allowed, the rest is for the model's error."""
+        """What the interval leaves out at each end: a third of what is allowed, for the model may err."""
         return (1.0 - self.confidence) / 3.0
 
     def rounded(self, load: float) -> float:

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from paceline.errors import StoreError
 from paceline.store.atomic import make_folder, store_error, sweep, sync_folder, write_text
 from paceline.store.lock import WriterLock, is_locked
-from paceline.store.manifest import LATEST, new_run_id
-from paceline.store.paths import home
+from paceline.store.manifest import LATEST, new_run_id, read_manifest
+from paceline.store.paths import home, runs_folder
+from paceline.store.runs import list_runs
 
 MANIFEST_NAME = "study.json"
 SCHEMA: Literal["paceline.study/1"] = "paceline.study/1"
@@ -170,6 +171,10 @@ class StudyWriter:
         """End it. Raises StoreError."""
         self.update(state=state, result=result, finished_at=datetime.now(UTC))
 
+    def release(self) -> None:
+        """Let go of the study; harmless when called again."""
+        self._lock.release()
+
     def __enter__(self) -> Self:
         return self
 
@@ -179,7 +184,7 @@ class StudyWriter:
         if self.manifest.state == "running":
             with suppress(StoreError):
                 self.update(state="interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
-        self._lock.release()
+        self.release()
 
 
 def studies_folder(at: Path | None = None) -> Path:
@@ -216,6 +221,18 @@ def delete_study(ref: str, *, at: Path | None = None) -> str:
     finally:
         lock.release()
     return study_id
+
+
+def runs_of(study_id: str, *, at: Path | None = None) -> list[str]:
+    """The ids of all runs of a study's steps, those of steps that were cut off among them."""
+    found = []
+    for entry in list_runs(at=at):
+        with suppress(StoreError):
+            manifest = read_manifest(runs_folder(at) / entry.id)
+            study = (manifest.model_extra or {}).get("study")
+            if isinstance(study, dict) and study.get("id") == study_id:
+                found.append(entry.id)
+    return found
 
 
 def find_study(ref: str, *, at: Path | None = None) -> str:
