@@ -45,6 +45,10 @@ from paceline.store.runs import open_run
 STREAMS, REQUESTS, TOKENS = 8, 96, 24
 TTFT_US, ITL_US = 40_000, 5_000
 FEEDS = Path(__file__).resolve().parent / "feeds"
+_GUIDELLM_FIGURES = {
+    *("time_to_first_token_ms", "inter_token_latency_ms", "time_per_output_token_ms", "request_latency"),
+    *("output_tokens_per_second", "requests_per_second"),
+}
 FILES = {"guidellm": "report.json", "aiperf": "artifacts/profile_export.jsonl"}
 STATISTICS = ("n", "mean", "p50", "p90", "p95", "p99", "max")
 
@@ -156,7 +160,9 @@ def rows(tool: str, found: Sides) -> list[list[str]]:
         theirs, ours = found.written.get(metric), found.ours[metric]
         if theirs is None or theirs.mean is None or ours.mean is None:
             continue
-        middle = [one.p50 if one.p50 is not None else one.mean for one in (theirs, ours)]
+        middle = [one.mean if one.p50 is None else one.p50 for one in (theirs, ours)]
+        if middle[0] is None or middle[1] is None:
+            continue
         lines.append(
             [
                 tool,
@@ -259,11 +265,10 @@ def _trimmed(document: dict[str, Any]) -> str:
         benchmark["config"] = {"strategy": benchmark["config"]["strategy"]}
         for key in ("scheduler_state", "warnings"):
             benchmark.pop(key, None)
-        kept = {name for name, _ in _GUIDELLM_FIGURES}
         benchmark["metrics"] = {
             name: {"successful": summary["successful"]}
             for name, summary in benchmark["metrics"].items()
-            if name in kept
+            if name in _GUIDELLM_FIGURES
         }
         for requests in benchmark["requests"].values():
             for request in requests or []:
@@ -272,21 +277,13 @@ def _trimmed(document: dict[str, Any]) -> str:
     return json.dumps(document) + "\n"
 
 
-_GUIDELLM_FIGURES = (
-    ("time_to_first_token_ms", 1),
-    ("inter_token_latency_ms", 1),
-    ("time_per_output_token_ms", 1),
-    ("request_latency", 1000),
-    ("output_tokens_per_second", 1),
-    ("requests_per_second", 1),
-)
-
-
 def _kept(summary: dict[str, Any]) -> dict[str, Any]:
     """The summary without paths of the machine that made it."""
-    kept = ("schema_version", "aiperf_version", "request_count", "request_throughput", "request_latency")
-    kept += ("time_to_first_token", "inter_token_latency", "inter_chunk_latency", "output_token_throughput")
-    kept += ("output_sequence_length", "benchmark_duration", "start_time", "end_time")
+    kept = (
+        *("schema_version", "aiperf_version", "request_count", "request_throughput", "request_latency"),
+        *("time_to_first_token", "inter_token_latency", "inter_chunk_latency", "output_token_throughput"),
+        *("output_sequence_length", "benchmark_duration", "start_time", "end_time"),
+    )
     config = {name: summary["input_config"][name] for name in ("models", "endpoint", "phases")}
     return {name: summary[name] for name in kept if name in summary} | {"input_config": config}
 
