@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from paceline.errors import ConfigError
@@ -29,6 +31,26 @@ def test_fields_are_set_at_any_depth_and_the_given_workload_stays() -> None:
         "stream": True,
     }
     assert WORKLOAD["call"] == [{"name": "plan"}, {"name": "step", "repeat": "30"}]
+
+
+@pytest.mark.parametrize(
+    ("workload", "setting"),
+    [
+        ({"call": [{"name": "a", "prompt_tokens": "3"}]}, "prompt_tokens=5"),
+        ({"call": [{"name": "a", "output_tokens": "3"}]}, "output_tokens=5"),
+        ({"trace": {"path": "t"}}, "output_tokens=5"),
+        ({"data": {"path": "d"}}, "prompt_tokens=5"),
+    ],
+)
+def test_a_field_that_would_change_nothing_is_refused(workload: dict[str, Any], setting: str) -> None:
+    with pytest.raises(ConfigError, match="would change nothing"):
+        with_fields(workload, [setting])
+
+
+def test_a_field_that_some_call_takes_over_is_taken() -> None:
+    workload = {"call": [{"name": "a", "prompt_tokens": "3"}, {"name": "b", "prompt_tokens": None}]}
+    assert with_fields(workload, ["prompt_tokens=5"])["prompt_tokens"] == 5
+    assert with_fields({"data": {"path": "d"}}, ["output_tokens=5"])["output_tokens"] == 5
 
 
 @pytest.mark.parametrize(

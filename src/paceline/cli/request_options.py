@@ -149,12 +149,15 @@ class RequestFlags:
 
     def workload(self, seed: int, own: "MeasureSettings") -> "WorkloadSpec":
         """What they mean, over the workload that is named and the user's own settings. Raises ConfigError."""
-        from paceline.workloads.fields import with_fields
+        from paceline.workloads.fields import check_effect, with_fields
         from paceline.workloads.spec import WorkloadSpec
 
         named = None if self.workload_name is None else _load(self.workload_name)
         data = {} if named is None else named.to_dict()
-        data |= {name: value for name, value in self._fields(own).items() if value is not None}
+        given = {name: value for name, value in self._fields(own).items() if value is not None}
+        data |= given
+        for name in given:
+            check_effect(data, name)
         if named is None and self.output_tokens is None and self.max_tokens is not None:
             data["output_tokens"] = None
         data |= {"seed": seed, "prefix_salt": self.salt or 0}

@@ -26,7 +26,11 @@ def with_fields(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, A
 
 
 def set_field(data: dict[str, Any], name: str, value: Any) -> None:
-    """Set one field in place; `call.NAME` leads to the call of that name. Raises ConfigError."""
+    """Set one field in place; `call.NAME` leads to the call of that name.
+
+    Raises ConfigError for a place that there is not, and for a field that would change no job.
+    """
+    check_effect(data, name)
     *path, last = name.split(".")
     place: Any = data
     for depth, part in enumerate(path):
@@ -35,6 +39,21 @@ def set_field(data: dict[str, Any], name: str, value: Any) -> None:
     if not isinstance(place, dict) or not last:
         raise ConfigError(f"the workload has no field {name!r}", "call.NAME.FIELD is a field of a call")
     place[last] = value
+
+
+def check_effect(data: Mapping[str, Any], name: str) -> None:
+    """ConfigError where the workload's jobs would be the same whatever the field `name` is set to."""
+    if name not in ("prompt_tokens", "output_tokens"):
+        return
+    calls = [call for call in data.get("call") or () if isinstance(call, Mapping)]
+    if calls and all(call.get(name) is not None for call in calls):
+        raise ConfigError(
+            f"`{name}` would change nothing: each call of this workload has its own",
+            f"set a call's: --set call.{calls[0].get('name')}.{name}=...",
+        )
+    origin = "trace" if data.get("trace") else "data" if data.get("data") else None
+    if origin == "trace" or (origin == "data" and name == "prompt_tokens"):
+        raise ConfigError(f"`{name}` would change nothing: lengths are those of the {origin}", "leave it out")
 
 
 def _named(calls: list[Any], name: str, where: str) -> Any:
