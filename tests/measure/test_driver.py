@@ -13,6 +13,7 @@ from paceline.measure.interleave import interleave, pairs_for
 from paceline.measure.job import Credentials, Job, Prepared, job_of
 from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import LoadOptions, LoadTarget, plan_load
+from paceline.protocols import Dialect
 from paceline.store.runs import open_run
 from paceline.workloads.requests import RequestSource
 from paceline.workloads.spec import WorkloadSpec
@@ -42,7 +43,7 @@ def prepared(load: Callable[[str], FakeLoad] = FakeLoad, **options: Any) -> Prep
         target=target,
         load_target=LoadTarget.model_validate(target.load_target(["127.0.0.1:9100"], True)),
         requests=RequestSource(job.workload, "m"),
-        dialect={"stream_options": True, "max_tokens_field": "max_tokens"},
+        dialect=Dialect(),
         notes=("the endpoint was not asked",),
         load=load,
     )
