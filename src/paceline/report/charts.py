@@ -69,10 +69,16 @@ def histogram_chart(name: str, values: Any, summary: Summary) -> Spec:
     )
     rules = alt.Chart(inline(_marks(summary, float(bars.edges[0]), float(bars.edges[-1]))))
     rule = rules.mark_rule(color=TEXT, strokeDash=[3, 3]).encode(x="value:Q")
-    names = rules.mark_text(color=TEXT, align="left", dx=3, dy=-4, baseline="bottom").encode(
-        x="value:Q", y=alt.value(0), text="q:N"
-    )
-    return plain((bar + rule + names).properties(width=WIDTH, height=170))
+    # The name of one that lies at the right edge is written to its left.
+    names = [
+        rules.transform_filter(f"datum.left == {'true' if left else 'false'}")
+        .mark_text(
+            color=TEXT, align="right" if left else "left", dx=-3 if left else 3, dy=-4, baseline="bottom"
+        )
+        .encode(x="value:Q", y=alt.value(0), text="q:N")
+        for left in (False, True)
+    ]
+    return plain((bar + rule + names[0] + names[1]).properties(width=WIDTH, height=170))
 
 
 def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
@@ -85,9 +91,9 @@ def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
             continue
         if named is not None and value - named["value"] < _NAME_SHARE * (last - first):
             named["q"] += f", {quantile}"
-            marks.append({"q": "", "value": value})
+            marks.append({"q": "", "value": value, "left": False})
         else:
-            named = {"q": quantile, "value": value}
+            named = {"q": quantile, "value": value, "left": last - value < _NAME_SHARE * (last - first)}
             marks.append(named)
     return marks
 

@@ -25,6 +25,9 @@ from paceline.stats.compare import Comparison
 
 _COLOURS = {"faster": SECOND, "slower": FAILED, "no difference": ACCENT, "not enough data": QUIET}
 _ROW_PX = 26
+_TICKS = 6
+# From this ratio of its ends on an axis is marked by powers.
+_WIDE = 4.0
 
 
 def render_html(comparison: ComparisonReport) -> str:
@@ -71,7 +74,7 @@ def _kind(result: Comparison) -> str:
 
 def _ratios(results: list[Comparison], smallest: float) -> Spec:
     """Each ratio as a point with its interval; the band is what counts as no difference."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "what": f"{short_label(result.metric)} {result.statistic}",
             "ratio": result.ratio.value,
@@ -86,7 +89,14 @@ def _ratios(results: list[Comparison], smallest: float) -> Spec:
     order = [str(row["what"]) for row in rows]
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     y = alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=150, minExtent=120))
-    x = alt.X("ratio:Q", title="B / A", scale=alt.Scale(type="log", nice=False, padding=12))
+    ends = [end for row in rows for end in (row["lo"], row["hi"], row["ratio"]) if end]
+    ticks = ratio_ticks(min([*ends, 1.0 - smallest]), max([*ends, 1.0 + smallest]))
+    x = alt.X(
+        "ratio:Q",
+        title="B / A",
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(values=ticks, format="~r", labelOverlap="greedy", labelSeparation=4),
+    )
     colour = alt.Color(
         "kind:N",
         title=None,
@@ -110,6 +120,22 @@ def _ratios(results: list[Comparison], smallest: float) -> Spec:
     spans = base.mark_rule(strokeWidth=3).encode(y=y, x=alt.X("lo:Q", title="B / A"), x2="hi:Q", color=colour)
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(y=y, x=x, color=colour, tooltip=tooltip)
     return plain((band + one + spans + dots).properties(width=WIDTH, height=_ROW_PX * len(rows)))
+
+
+def ratio_ticks(low: float, high: float) -> list[float]:
+    """About six marks between two ratios, each with few digits: evenly apart where the ends are near each
+    other, else by 1, 2 and 5 times powers of ten."""
+    if high / low < _WIDE:
+        rough = (high - low) / _TICKS
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(size * power for size in (1.0, 2.0, 5.0, 10.0) if size * power >= rough)
+        first = math.ceil(low / step - 1e-9)
+        count = math.floor(high / step + 1e-9) - first + 1
+        return [float(f"{(first + place) * step:.10g}") for place in range(count)]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    marks = [float(f"{size}e{power}") for power in powers for size in (1, 2, 5)]
+    inside = [mark for mark in marks if low <= mark <= high]
+    return inside if len(inside) <= 2 * _TICKS else [mark for mark in inside if f"{mark:e}".startswith("1")]
 
 
 def _both(comparison: ComparisonReport, name: str) -> Spec:

@@ -64,7 +64,10 @@ def _side_rows(report: Report) -> list[tuple[str, str]]:
 
 def legend(comparison: ComparisonReport) -> str:
     """How the table is to be read."""
-    how = "pair by pair of blocks" if comparison.paired else "by blocks of time"
+    of_jobs = comparison.a.evidence.row_job is not None or comparison.b.evidence.row_job is not None
+    how = (
+        "pair by pair of blocks" if comparison.paired else "by whole jobs" if of_jobs else "by blocks of time"
+    )
     text = (
         f"B / A with its 95% interval, bootstrapped {how}; differences under "
         f"{format_percentage(comparison.smallest_difference)} are of no interest."

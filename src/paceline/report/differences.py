@@ -20,6 +20,11 @@ _WORKLOAD = (
     "max_tokens",
     "shared_prefix_tokens",
     "unique_prefix",
+    "cached_share",
+    "exact_output",
+    "call",
+    "data",
+    "trace",
     "system",
     "temperature",
     "streaming",
@@ -69,15 +74,21 @@ def differences(a: Report, b: Report) -> list[str]:
 
 
 def _load(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    return _arrival(a.get("arrival") or {}, b.get("arrival") or {}) + _unlike(_LOAD, a, b)
+    unit = "jobs" if a.get("jobs") and b.get("jobs") else "requests"
+    return _arrival(a.get("arrival") or {}, b.get("arrival") or {}, unit) + _unlike(_LOAD, a, b)
 
 
-def _arrival(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+def _arrival(a: dict[str, Any], b: dict[str, Any], unit: str) -> list[str]:
     if a == b:
         return []
     if a.get("kind") == b.get("kind") == "closed":
         return [f"concurrency {a.get('concurrency')} against {b.get('concurrency')}"]
-    return [f"{arrival_words(a)} against {arrival_words(b)}"]
+    return [f"{arrival_words(a, unit)} against {arrival_words(b, unit)}"]
+
+
+def _given(document: dict[str, Any], key: str) -> Any:
+    """A setting that says nothing is none: runs from before it was there are like those that leave it out."""
+    return document.get(key) or None
 
 
 def _unlike(names: dict[str, str], a: dict[str, Any], b: dict[str, Any]) -> list[str]:
@@ -86,12 +97,12 @@ def _unlike(names: dict[str, str], a: dict[str, Any], b: dict[str, Any]) -> list
         if _short(a.get(key)) and _short(b.get(key))
         else words
         for key, words in names.items()
-        if a.get(key) != b.get(key)
+        if _given(a, key) != _given(b, key)
     ]
 
 
 def _short(value: object) -> bool:
-    return not isinstance(value, dict) and len(str(value)) <= _LONGEST
+    return not isinstance(value, dict | list) and len(str(value)) <= _LONGEST
 
 
 def _value(key: str, value: object) -> str:

@@ -24,7 +24,6 @@ from paceline.stats.turns import TtftGroup
 from paceline.units import format_ms, format_percentage
 
 _MOST_ROWS = 200
-_OPEN_ROWS = 12
 
 
 def job_context(report: Report) -> dict[str, Any] | None:
@@ -56,7 +55,7 @@ def job_context(report: Report) -> dict[str, Any] | None:
         "facts": [*job_rows(jobs), *facts],
         "charts": [{"name": name, "label": _label(name, jobs)} for name in job_charts(report)],
         "tables": [
-            {"head": groups_head(f"TTFT by {what}"), "rows": rows, "open": len(rows) <= _OPEN_ROWS}
+            {"title": f"TTFT by {what}", "head": groups_head(what), "rows": rows, "open": what == "call"}
             for what, rows in turn_tables(jobs, _MOST_ROWS)
         ],
     }

@@ -22,8 +22,8 @@ LABELS = {
     "longest_stall_ms": "Longest stall",
     "fluidity": "Fluidity",
     "stop_ms": "Stop after hang-up",
-    "job_ms": "Job",
-    "job_from_intended_ms": "Job from due",
+    "job_ms": "Job time",
+    "job_from_intended_ms": "Job time from due",
     "connect_ms": "Connect",
     "tls_ms": "TLS",
 }

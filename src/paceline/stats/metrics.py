@@ -116,13 +116,13 @@ METRICS: dict[str, MetricInfo] = {
     )
 }
 
-_WHOLE_JOB = "last generated token, or hang-up, of the call of the job that ended last"
+_WHOLE_JOB = "last generated token, or the hang-up, of its last call"
 
 JOB_METRICS: dict[str, MetricInfo] = {
     info.name: info
     for info in (
-        MetricInfo("job_ms", "ms", "lower", f"{_SENT}, of the job's first call -> {_WHOLE_JOB}", "jobs"),
-        MetricInfo("job_from_intended_ms", "ms", "lower", f"{_DUE} -> {_WHOLE_JOB}", "jobs"),
+        MetricInfo("job_ms", "ms", "lower", f"first byte of a job's first request written -> {_WHOLE_JOB}", "jobs"),
+        MetricInfo("job_from_intended_ms", "ms", "lower", f"instant at which the schedule meant a job to start -> {_WHOLE_JOB}", "jobs"),
     )
 }
 """Of whole jobs, one sample a job: see `stats.jobs`."""

@@ -115,4 +115,4 @@ class _Groups:
 
 def _share_name(place: int) -> str:
     upper = SHARE_EDGES[place]
-    return "none" if place == 0 else f"{100 * SHARE_EDGES[place - 1]:g} to {100 * upper:g}%"
+    return "none" if place == 0 else f"{100 * SHARE_EDGES[place - 1]:g}-{100 * upper:g}%"
