@@ -100,13 +100,17 @@ def print_report(report: "Report", *, data_on_stdout: bool = False) -> None:
 
 
 def rendered(report: "Report", option: str) -> str:
-    """A report in the format of an option: `--json`, `--html`, `--markdown` or `--csv`."""
+    """A report in the format of an option: `--json`, `--html`, `--markdown`, `--csv`; `jobs`: those as CSV."""
     if option == "--json":
         return report.to_json()
     if option == "--html":
         from paceline.report.html import render_html
 
         return render_html(report)
+    if option == "jobs":
+        from paceline.report.job_csv import render_jobs_csv
+
+        return render_jobs_csv(report)
     if option == "--markdown":
         from paceline.report.markdown import render_markdown
 

@@ -71,7 +71,10 @@ def show(ref: Ref, report: ReportFlags) -> int:
 def export(
     ref: Ref,
     path: Annotated[
-        Path, typer.Argument(help="FILE.parquet: the rows; FILE.tar: the whole run; .json, .csv, .html, .md.")
+        Path,
+        typer.Argument(
+            help="FILE.parquet: the rows; FILE.tar: the whole run; .jobs.csv: its jobs; .json, .csv, .html, .md."
+        ),
     ],
 ) -> int:
     """Write a stored run to one file, in the format that its name ends in."""
@@ -87,6 +90,8 @@ def export(
         export_parquet(run, path)
     elif path.suffix == ".tar":
         export_archive(run, path)
+    elif path.name.endswith(".jobs.csv"):
+        write_output(path, rendered(report_of(run), "jobs"))
     elif path.suffix in options:
         write_output(path, rendered(report_of(run), options[path.suffix]))
     else:
