@@ -49,6 +49,25 @@ def test_what_others_added_and_deleted_is_seen(home: Path) -> None:
     assert ids(home) == ["b"]
 
 
+def test_a_run_that_was_damaged_since_is_listed_as_such(home: Path) -> None:
+    stored(home, "a")
+    assert [entry.state for entry in Index(home).entries()] == ["complete"]
+    (runs_folder(home) / "a" / "run.json").write_text("{")
+    assert [entry.state for entry in Index(home).entries()] == ["unreadable"]
+    (runs_folder(home) / "a" / "run.json").unlink()
+    assert [entry.state for entry in Index(home).entries()] == ["unreadable"]
+
+
+def test_an_index_of_the_first_schema_is_brought_up_to_date(home: Path) -> None:
+    stored(home, "a")
+    index_file(home).parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(index_file(home))) as connection:
+        migrate(connection, MIGRATIONS[:1])
+        connection.execute("INSERT INTO runs VALUES ('a', NULL, '', '', '', 'failed')")
+        connection.commit()
+    assert [entry.state for entry in Index(home).entries()] == ["complete"]
+
+
 def test_a_run_that_ended_since_is_read_again(home: Path) -> None:
     folder = runs_folder(home) / "a"
     folder.mkdir(parents=True)
@@ -88,7 +107,7 @@ def test_without_a_place_for_the_index_the_manifests_are_read(home: Path) -> Non
 def test_migrations_go_on_from_where_they_were() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         migrate(connection)
-        connection.execute("INSERT INTO runs VALUES ('a', NULL, '', '', '', 'complete')")
+        connection.execute("INSERT INTO runs VALUES ('a', NULL, '', '', '', 'complete', 0)")
         connection.commit()
         further = (*MIGRATIONS, "ALTER TABLE runs ADD COLUMN tier TEXT")
         migrate(connection, further)

@@ -71,6 +71,24 @@ def test_keys_of_a_later_version_survive(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run.json").read_text())["added_later"] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "imported",
+    [
+        {},
+        {"tool": 3},
+        {"tool": "x", "lacks": "all"},
+        {"tool": "x", "hidden": [1]},
+        {"tool": "x", "figures": []},
+        {"tool": "x", "figures": {"ttft_ms": 3}},
+        {"tool": "x", "figures": {"ttft_ms": {"p50": "fast"}}},
+    ],
+)
+def test_what_an_import_says_must_be_usable(imported: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="imported"):
+        manifest(imported=imported)
+    assert manifest(imported={"tool": "x", "figures": {"ttft_ms": {"p50": None}}}).imported is not None
+
+
 def test_names() -> None:
     assert check_name(" nightly ") == "nightly"
     for bad in ("", " ", "latest", "a\nb", "x" * 101):
@@ -82,6 +100,7 @@ def test_the_manifest_has_the_fields_of_the_contract() -> None:
     assert set(json.loads(manifest().to_json())) == {
         *("schema", "id", "name", "version", "started_at", "finished_at", "state", "endpoint", "model"),
         *("protocol", "streaming", "workload", "load", "slo", "host", "segments", "calibration", "notes"),
+        "imported",
     }
     assert RunManifest.model_fields["schema_name"].alias == "schema"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from paceline.errors import StoreError
-from paceline.store.manifest import RunManifest, read_manifest
+from paceline.store.manifest import MANIFEST_NAME, RunManifest, read_manifest
 from paceline.store.migrations import NewerIndexError, migrate
 from paceline.store.paths import index_file, runs_folder
 
@@ -43,8 +43,9 @@ class Index:
 
     def put(self, manifest: RunManifest) -> None:
         """Add a run or replace what is known of it. Never fails: `entries` mends what is missing."""
+        stamp = self._stamp(manifest.id)
         with suppress(sqlite3.Error, NewerIndexError, OSError):
-            self._with(lambda connection: _put(connection, _entry(manifest)))
+            self._with(lambda connection: _put(connection, _entry(manifest), stamp))
 
     def remove(self, run_id: str) -> None:
         """Forget a run. Never fails."""
@@ -78,19 +79,28 @@ class Index:
                 return work(connection)
 
     def _mended(self, connection: sqlite3.Connection, present: list[str]) -> list[IndexEntry]:
-        known = {row[0]: IndexEntry(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM runs")}
+        found = connection.execute(f"SELECT {_COLUMNS}, stamp FROM runs").fetchall()
+        known = {row[0]: IndexEntry(*row[:-1]) for row in found}
+        stamps = {row[0]: row[-1] for row in found}
         for gone in known.keys() - set(present):
             connection.execute("DELETE FROM runs WHERE id = ?", (gone,))
         entries = []
         for run_id in present:
-            entry = known.get(run_id)
-            # A run that had not ended may have, and its writer may not have come to say so here.
-            if entry is None or entry.state in ("running", UNREADABLE):
+            entry, stamp = known.get(run_id), self._stamp(run_id)
+            # A manifest that was written since, by its writer or by whatever damaged it.
+            if entry is None or entry.state in ("running", UNREADABLE) or stamps[run_id] != stamp:
                 entry = self._read(run_id)
-                if entry != known.get(run_id):
-                    _put(connection, entry)
+                if entry != known.get(run_id) or stamps[run_id] != stamp:
+                    _put(connection, entry, stamp)
             entries.append(entry)
         return entries
+
+    def _stamp(self, run_id: str) -> int:
+        """When the run's manifest was last written, in ns; 0 where there is none."""
+        try:
+            return (self._runs / run_id / MANIFEST_NAME).stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def _read(self, run_id: str) -> IndexEntry:
         try:
@@ -102,10 +112,11 @@ class Index:
 _COLUMNS = "id, name, started_at, endpoint, model, state"
 
 
-def _put(connection: sqlite3.Connection, entry: IndexEntry) -> None:
+def _put(connection: sqlite3.Connection, entry: IndexEntry, stamp: int) -> None:
+    """Replace what is known of a run by what its manifest of `stamp` says."""
     connection.execute(
-        f"INSERT OR REPLACE INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-        (entry.id, entry.name, entry.started_at, entry.endpoint, entry.model, entry.state),
+        f"INSERT OR REPLACE INTO runs ({_COLUMNS}, stamp) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (entry.id, entry.name, entry.started_at, entry.endpoint, entry.model, entry.state, stamp),
     )
 
 

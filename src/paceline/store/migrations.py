@@ -14,6 +14,9 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX runs_by_name ON runs (name, id);
     """,
+    """
+    ALTER TABLE runs ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 
 
