@@ -100,7 +100,7 @@ def print_report(report: "Report", *, data_on_stdout: bool = False) -> None:
 
 
 def rendered(report: "Report", option: str) -> str:
-    """A report in the format of an option: `--json`, `--html`, `--markdown`, `--csv`; `jobs`: those as CSV."""
+    """A report in the format of an option: `--json`, `--html`, `--markdown`, `--csv`; `jobs`: as CSV."""
     if option == "--json":
         return report.to_json()
     if option == "--html":

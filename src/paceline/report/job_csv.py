@@ -36,7 +36,7 @@ def render_jobs_csv(report: Report) -> str:
             f"run {report.manifest.id} is of plain requests and has no jobs", "export its requests: FILE.csv"
         )
     jobs = figures.jobs
-    columns: "dict[str, pa.Array[Any]]" = {
+    columns: dict[str, pa.Array[Any]] = {
         "session": pa.array(jobs.session),
         "segment": pa.array(jobs.segment),
         "phase": pa.array(np.where(jobs.measured, "measure", "warmup")),

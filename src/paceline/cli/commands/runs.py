@@ -73,7 +73,7 @@ def export(
     path: Annotated[
         Path,
         typer.Argument(
-            help="FILE.parquet: the rows; FILE.tar: the whole run; .jobs.csv: its jobs; .json, .csv, .html, .md."
+            help="FILE.parquet: the rows; FILE.tar: the whole run; .jobs.csv: jobs; .json, .csv, .html, .md."
         ),
     ],
 ) -> int:
