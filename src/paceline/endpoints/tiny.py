@@ -61,7 +61,8 @@ class Tiny:
         if reply.status not in (400, 404, 422):
             return False
         said, body, dialect = reply.body, self.body(), self.dialect
-        if "stream_options" in body and re.search(r"stream_options|include_usage", said):
+        options = dialect.stream_options and "stream_options" in body
+        if options and re.search(r"stream_options|include_usage", said):
             self.dialect = replace(dialect, stream_options=False)
         elif dialect.exact_output in body and dialect.exact_output in said:
             self.dialect = replace(dialect, exact_output=_EXACT[dialect.exact_output])
