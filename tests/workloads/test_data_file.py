@@ -32,6 +32,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert "too many levels" in refused(loop)
     assert "name too long" in refused("x" * 5000)
     assert "null" in refused("a\0b")
+    assert "home" in refused("~no-such-user/a.txt")
 
 
 @pytest.mark.parametrize("data", [b"", b" \r\n\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])

@@ -1,4 +1,4 @@
-from paceline.workloads.read_report import ReadReport, RowError
+from paceline.workloads.read_report import ReadReport, RowError, shown
 
 
 def test_each_row_is_accounted_for_in_words_and_in_data() -> None:
@@ -19,3 +19,9 @@ def test_each_row_is_accounted_for_in_words_and_in_data() -> None:
     ]
     assert report.to_dict()["skipped"]["no `prompt`"] == {"count": 1, "examples": ["line 9"]}
     assert report.first_faults().startswith("4 (not JSON)")
+
+
+def test_what_a_file_says_steers_no_terminal() -> None:
+    assert shown("\x1b[31mred\n") == "?[31mred?"
+    assert shown("x" * 50, 10) == "xxxxxxx..."
+    assert shown(None) == "None"

@@ -31,13 +31,14 @@ def checked_file(path: str, what: str) -> Path:
 
     Raises ConfigError that says what the path is instead; `what` is `data` or `trace`.
     """
-    given = Path(path).expanduser()
     try:
+        given = Path(path).expanduser()
         found = given.stat()
     except FileNotFoundError:
-        broken = " (a link that leads nowhere)" if given.is_symlink() else ""
+        broken = " (a link that leads nowhere)" if Path(path).expanduser().is_symlink() else ""
         raise ConfigError(f"{what} {path}: there is no such file{broken}", _GIVE_A_FILE) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
+        # The last is a home folder of nobody: ~name.
         raise ConfigError(f"{what} {path!r}: {_reason(error)}", _GIVE_A_FILE) from None
     if stat.S_ISDIR(found.st_mode):
         raise ConfigError(f"{what} {path}: is a folder", "give one file of it")

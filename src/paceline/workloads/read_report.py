@@ -15,6 +15,13 @@ class RowError(Exception):
         self.detail = detail
 
 
+def shown(text: object, most: int = 40) -> str:
+    """What a file says, for a person: short, and with nothing in it that would steer a terminal."""
+    whole = str(text)
+    cut = whole if len(whole) <= most else whole[: most - 3] + "..."
+    return "".join(one if one.isprintable() else "?" for one in cut)
+
+
 @dataclass
 class Tally:
     """How many rows, and where the first of them are."""

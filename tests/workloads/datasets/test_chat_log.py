@@ -1,5 +1,6 @@
 """Logs of requests: as gateways and clients write them, with their times or by conversation."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def told(job: Job) -> list[str]:
             "body": {"input": "x", "max_output_tokens": 9},
         },
         {"body": {"prompt": "x", "max_tokens": 9}},
+        {"request_body": json.dumps(request("x", max_tokens=9)), "response_body": "{"},
         {"body": {"system": [{"type": "text", "text": "s"}], "max_tokens": 9, **request("x")}},
     ],
 )

@@ -56,3 +56,10 @@ def test_nothing_that_can_be_used_is_an_error_with_the_first_lines(tmp_path: Pat
         ConfigError, match=r"none of its 4 rows can be used: 4 \(not JSON\): line 1: Expecting"
     ):
         source(path)
+
+
+def test_names_of_columns_steer_no_terminal(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [{"\x1b]0;x": 1}])
+    with pytest.raises(ConfigError) as error:
+        source(path)
+    assert (error.value.hint or "").endswith("columns are: ?]0;x")

@@ -43,7 +43,11 @@ def test_what_is_changed_is_told() -> None:
         [
             {
                 "role": "user",
-                "content": [{"type": "input_audio", "input_audio": {}}, {"type": "text", "text": "x"}],
+                "content": [
+                    {"type": "input_audio", "input_audio": {}},
+                    {"type": "image_url", "image_url": {"url": "data:image/svg+xml,<svg/>"}},
+                    {"type": "text", "text": "x"},
+                ],
             },
             {"role": "assistant", "content": None, "tool_calls": call},
             {"role": "tool", "content": "42"},
@@ -62,7 +66,12 @@ def test_tools_of_the_messages_protocol() -> None:
                 "role": "assistant",
                 "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}],
             },
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "42"}]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "1", "content": "42"},
+                ],
+            },
         ],
         "c",
     )

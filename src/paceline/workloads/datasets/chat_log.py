@@ -1,5 +1,6 @@
 """Rows that are logged requests: what a gateway or a client has written of each call."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,13 +10,13 @@ from paceline.workloads.datasets.messages import read_content, read_turns
 from paceline.workloads.datasets.record import Record, Said, tokens_at, value_at, whole_tokens
 from paceline.workloads.read_report import RowError
 
-_REQUESTS = ("body", "request.body", "request", "kwargs")
-_RESPONSES = ("response.body", "response")
+_REQUESTS = ("body", "request.body", "request", "request_body", "kwargs")
+_RESPONSES = ("response.body", "response", "response_body")
 _PROMPTS = ("messages", "input", "prompt")
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _TIMES = (
     "timestamp", "time", "ts", "created_at", "start_time", "startTime",
-    "request_time", "requested_at", "created",
+    "request_time", "requested_at", "request_created_at", "created",
 )  # fmt: skip
 _GROUPS = (
     "conversation_id", "session_id", "thread_id", "chat_id",
@@ -64,10 +65,10 @@ class LogReader:
 
 
 def request_of(row: dict[str, Any]) -> dict[str, Any]:
-    """The request's body: nested, or the row itself."""
+    """The request's body: nested, as an object or as its JSON; or the row itself."""
     for path in _REQUESTS:
-        found = value_at(row, path)
-        if isinstance(found, dict) and any(key in found for key in _PROMPTS):
+        found = _object(value_at(row, path))
+        if found is not None and any(key in found for key in _PROMPTS):
             return found
     return row
 
@@ -98,7 +99,7 @@ def _said(prompt: Any, request: dict[str, Any]) -> tuple[list[Said], set[str]]:
 
 
 def _answer_tokens(row: dict[str, Any]) -> int | None:
-    places = [value_at(row, path) for path in _RESPONSES] + [row]
+    places = [_object(value_at(row, path)) for path in _RESPONSES] + [row]
     return _first(whole_tokens(value_at(place, path)) for place in places for path in _USED_COUNTS)
 
 
@@ -156,6 +157,16 @@ def _of_datetime(when: datetime) -> int:
     aware = when if when.tzinfo else when.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """An object, which tables hold as JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
 
 
 def _first(values: Iterator[int | None]) -> int | None:

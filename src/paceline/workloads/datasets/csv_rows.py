@@ -10,7 +10,7 @@ from paceline.workloads.data_file import UTF8_BOM
 from paceline.workloads.datasets.container import Bytes, Scanned
 from paceline.workloads.datasets.lines import MAX_ROW_BYTES
 from paceline.workloads.datasets.spec import Format
-from paceline.workloads.read_report import RowError
+from paceline.workloads.read_report import RowError, shown
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 
@@ -40,7 +40,7 @@ class CsvRows:
         self.columns = [name.strip() for name in header.value]
         twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
         if twice or not any(self.columns):
-            fault = f"names {', '.join(twice)} twice" if twice else "names no columns"
+            fault = f"names {', '.join(map(shown, twice))} twice" if twice else "names no columns"
             raise ConfigError(f"data {path}: the header {fault}", "give each column a name of its own")
 
     def scan(self) -> Iterator[Scanned]:

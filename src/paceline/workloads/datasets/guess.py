@@ -12,6 +12,7 @@ from paceline.workloads.datasets.formats import FORMAT_WORDS
 from paceline.workloads.datasets.prompts import PromptReader
 from paceline.workloads.datasets.record import value_at
 from paceline.workloads.datasets.spec import DataSpec, Rows
+from paceline.workloads.read_report import shown
 
 PROMPT_COLUMNS = ("prompt", "question", "instruction", "text", "input", "query", "problem", "content")
 CONVERSATION_COLUMNS = ("conversations", "conversation", "messages", "dialogue", "dialog", "turns")
@@ -45,10 +46,10 @@ def reader_for(container: Container, spec: DataSpec, path: Path) -> tuple[Reader
             f"name it with --data-column, or column = ...; columns are: {_columns(rows)}",
         )
     if kind == "conversation":
-        said.append(f"rows are conversations, in column `{column}`")
+        said.append(f"rows are conversations, in column `{shown(column or '')}`")
         return ConversationReader(column or CONVERSATION_COLUMNS[0], spec.output_column), kind, said
     if column is not None:
-        said.append(f"rows are prompts, in column `{column}`")
+        said.append(f"rows are prompts, in column `{shown(column)}`")
     return PromptReader(column, spec.output_column, spec.image_column, path.parent), kind, said
 
 
@@ -84,4 +85,4 @@ def _column(rows: list[dict[str, Any]], names: tuple[str, ...]) -> str | None:
 
 def _columns(rows: list[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(str(key) for row in rows for key in row))
-    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return ", ".join(map(shown, names[:20])) + (", ..." if len(names) > 20 else "")

@@ -1,6 +1,7 @@
 """Pictures of a row: URLs as they are, files beside the data set as data URLs."""
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ _KINDS = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
+
+
+_URL = re.compile(r"https?://[!-~]+|data:image/[a-zA-Z0-9.+-]+;base64,[A-Za-z0-9+/=_-]+", re.ASCII)
+
+
+def is_image_url(text: str) -> bool:
+    """A URL that can be sent: one that the server fetches, or the picture itself in base64."""
+    return _URL.fullmatch(text) is not None
 
 
 def image_urls(value: Any, folder: Path, column: str) -> tuple[str, ...]:
@@ -34,7 +43,7 @@ def _url(value: Any, folder: Path, column: str) -> str:
         return _data_url(value, column)
     if not isinstance(value, str) or "\0" in value:
         raise RowError(f"`{column}` is no picture")
-    if value.startswith(("http://", "https://", "data:image/")):
+    if is_image_url(value):
         return value
     try:
         path = (folder / value).resolve()

@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
+from paceline.workloads.datasets.images import is_image_url
 from paceline.workloads.datasets.lines import checked_text
 from paceline.workloads.datasets.record import Role, Said
-from paceline.workloads.read_report import RowError
+from paceline.workloads.read_report import RowError, shown
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -61,8 +62,7 @@ def _turn(turn: Any, changes: set[str]) -> Said | None:
     name = turn.get("role", turn.get("from"))
     role = _ROLES.get(name.lower()) if isinstance(name, str) else None
     if role is None:
-        # What the file says may be anything, so no more of it is shown than a word.
-        raise RowError("a turn has no known role", str(name)[:20].encode("ascii", "replace").decode())
+        raise RowError("a turn has no known role", shown(name, 20))
     content = next((turn[key] for key in ("content", "value", "text") if turn.get(key) is not None), "")
     text, images = read_content(content, changes)
     calls = turn.get("tool_calls") or turn.get("function_call")
@@ -117,6 +117,4 @@ def _image_url(part: dict[str, Any]) -> str | None:
             url = f"data:{source.get('media_type')};base64,{source.get('data')}"
         else:
             url = source.get("url")
-    if isinstance(url, str) and url.startswith(("data:image/", "http://", "https://")):
-        return url
-    return None
+    return url if isinstance(url, str) and is_image_url(url) else None

@@ -15,7 +15,8 @@ from paceline.workloads.datasets.spec import Format
 
 # A row is had by reading its group, so groups are kept: as much of them as this.
 KEPT_BYTES = 1024 * 1024 * 1024
-_ROWS_AT_ONCE = 512
+# Few, since a row may have pictures in it.
+_ROWS_AT_ONCE = 64
 
 
 class ParquetRows:
@@ -29,7 +30,7 @@ class ParquetRows:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file = pq.ParquetFile(path)
+            self._file = pq.ParquetFile(path, pre_buffer=False)
         except (pa.ArrowException, OSError) as error:
             raise self._damaged(error) from None
         metadata = self._file.metadata

@@ -40,18 +40,21 @@ class TextBlocks:
     def scan(self) -> Iterator[Scanned]:
         """All prompts in order."""
         self._bytes.file.seek(0)
-        block: list[Line] = []
-        held = 0
+        block: list[bytes] = []
+        first: Line | None = None
+        end = 0
         for line in lines_of(self._bytes.file):
             if line.data is None or line.data.strip():
-                held += line.size
-                # The bytes of a block that is too long need not be held to find its end.
-                block.append(line if held <= MAX_ROW_BYTES else Line(line.number, line.at, line.size, None))
-            elif block:
-                yield _block(block)
-                block, held = [], 0
-        if block:
-            yield _block(block)
+                first = first or line
+                end = line.at + line.size
+                # Of a block that is too long nothing more is held.
+                if line.data is not None and end - first.at <= MAX_ROW_BYTES:
+                    block.append(line.data)
+            elif first is not None:
+                yield _block(first, end, block)
+                block, first = [], None
+        if first is not None:
+            yield _block(first, end, block)
 
     def fetch(self, at: int, size: int) -> str:
         """The prompt at a place."""
@@ -67,14 +70,11 @@ def _value(line: Line) -> str | RowError:
         return fault
 
 
-def _block(lines: list[Line]) -> Scanned:
-    first, last = lines[0], lines[-1]
-    size = last.at + last.size - first.at
-    data = [line.data for line in lines if line.data is not None]
-    value: str | RowError = too_long(size)
-    if len(data) == len(lines):
-        try:
-            value = decoded(b"\n".join(data))
-        except RowError as fault:
-            value = fault
+def _block(first: Line, end: int, lines: list[bytes]) -> Scanned:
+    size = end - first.at
+    value: str | RowError
+    try:
+        value = too_long(size) if size > MAX_ROW_BYTES else decoded(b"\n".join(lines))
+    except RowError as fault:
+        value = fault
     return Scanned(f"line {first.number}", first.at, size, value)
