@@ -47,7 +47,7 @@ const VALUES: [&str; 16] = [
 ];
 
 /// Fields of all the protocols, to stand before another.
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 29] = [
     "\"error\":{\"message\":\"boom\"},",
     "\"error\":null,",
     "\"type\":\"error\",",
@@ -72,6 +72,11 @@ const FIELDS: [&str; 24] = [
     "\"logprobs\":[],",
     "\"token_ids\":[1],",
     "\"timings\":{\"a\":1},",
+    "\"content\":\"x\",",
+    "\"reasoning\":\"x\",",
+    "\"tool_calls\":[{\"function\":{\"arguments\":7}}],",
+    "\"audio\":7,",
+    "\"content\":\"x\",\"tool_calls\":7,",
 ];
 
 /// Pieces of streams and of JSON, right or wrong where they stand.

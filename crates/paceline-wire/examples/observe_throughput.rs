@@ -19,9 +19,25 @@ fn chunk(n: usize, text: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn observe(chunks: &[Vec<u8>]) -> usize {
+fn responses_chunk(n: usize, text: &str) -> Vec<u8> {
+    format!(
+        "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"item_id\":\"msg_0123456789abcdef\",\
+         \"output_index\":0,\"content_index\":0,\"delta\":\"{text}\",\"sequence_number\":{n},\"logprobs\":[]}}\n\n"
+    )
+    .into_bytes()
+}
+
+fn messages_chunk(_: usize, text: &str) -> Vec<u8> {
+    format!(
+        "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\
+         \"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+    )
+    .into_bytes()
+}
+
+fn observe(protocol: Protocol, chunks: &[Vec<u8>]) -> usize {
     let limits = Limits { max_event_bytes: 16 << 20, keep_text: true, max_body_bytes: 1 << 20 };
-    let mut observer = StreamObserver::new(Protocol::OpenaiChat, true, limits);
+    let mut observer = StreamObserver::new(protocol, true, limits);
     let head =
         Head { status: 200, content_type: Some("text/event-stream"), retry_after: None, request_id: None };
     observer.on_head(&head, Stamp { ns: 0, kernel: true, read: 0 });
@@ -43,7 +59,7 @@ fn floor(chunks: &[Vec<u8>]) -> usize {
 }
 
 /// Median and least, ns a chunk.
-fn time(chunks: &[Vec<u8>], work: fn(&[Vec<u8>]) -> usize) -> (f64, f64) {
+fn time(chunks: &[Vec<u8>], work: impl Fn(&[Vec<u8>]) -> usize) -> (f64, f64) {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
@@ -56,9 +72,18 @@ fn time(chunks: &[Vec<u8>], work: fn(&[Vec<u8>]) -> usize) -> (f64, f64) {
 }
 
 fn main() {
-    for (name, text) in [("plain", " word"), ("escaped", r#"\n\"word\" \u00e9"#)] {
+    type Chunk = fn(usize, &str) -> Vec<u8>;
+    let (plain, escaped) = (" word", r#"\n\"word\" \u00e9"#);
+    let cases: [(&str, Protocol, Chunk, &str); 4] = [
+        ("plain", Protocol::OpenaiChat, chunk, plain),
+        ("escaped", Protocol::OpenaiChat, chunk, escaped),
+        ("responses", Protocol::OpenaiResponses, responses_chunk, plain),
+        ("messages", Protocol::AnthropicMessages, messages_chunk, plain),
+    ];
+    for (name, protocol, chunk, text) in cases {
         let chunks: Vec<Vec<u8>> = (0..CHUNKS).map(|n| chunk(n, text)).collect();
-        let (observed, observed_least) = time(&chunks, observe);
+        assert_eq!(observe(protocol, &chunks), CHUNKS, "{name}: each chunk is a token event");
+        let (observed, observed_least) = time(&chunks, |chunks| observe(protocol, chunks));
         let (copied, copied_least) = time(&chunks, floor);
         println!(
             "{name}, {} bytes a chunk: observe {observed:.0} ns (least {observed_least:.0}), copy and split \

@@ -155,7 +155,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
         let mut few = Few { first: items.next_element()?, rest: Vec::new() };
         if few.first.is_some() {
             while let Some(item) = items.next_element()? {
-                if few.rest.len() == MAX_ITEMS {
+                if few.rest.len() + 1 == MAX_ITEMS {
                     return Err(Error::custom(format!("a list of more than {MAX_ITEMS} items")));
                 }
                 few.rest.push(item);
@@ -292,8 +292,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Few<u8>>("null").unwrap().iter().count(), 0);
         assert_eq!(serde_json::from_str::<Few<u8>>("[]").unwrap().iter().count(), 0);
         let list = |items: usize| format!("[{}0]", "0,".repeat(items));
-        assert_eq!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS)).unwrap().rest.len(), MAX_ITEMS);
-        assert!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS + 1)).unwrap_err().is_data());
+        assert_eq!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS - 1)).unwrap().iter().count(), MAX_ITEMS);
+        assert!(serde_json::from_str::<Few<u8>>(&list(MAX_ITEMS)).unwrap_err().is_data());
     }
 
     #[test]
