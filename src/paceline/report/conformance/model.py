@@ -19,6 +19,7 @@ SCHEMA = "paceline.conformance/1"
 # Ours of the same name; rates come from the steady part.
 _RATES = ("output_tok_s", "requests_s")
 _OWN_WORDS = {
+    "itl_ms": "gaps between token-bearing events, pooled, each divided among the tokens its event carries",
     "output_tok_s": "tokens of the measured requests a second, over the steady part",
     "requests_s": "measured requests that ended `ok` a second, over the steady part",
 }
