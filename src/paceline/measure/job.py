@@ -22,8 +22,9 @@ from paceline.protocols import PROTOCOLS, Dialect, Protocol, parse_protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
 from paceline.workloads.jobs import JobBatches, JobSource
+from paceline.workloads.plan import MAX_CALLS
 from paceline.workloads.requests import RequestSource
-from paceline.workloads.sources import job_source, pinned, read_report
+from paceline.workloads.sources import encodes_each, job_source, pinned, read_report
 from paceline.workloads.spec import WorkloadSpec
 
 
@@ -72,10 +73,16 @@ class Prepared:
         """The jobs, without those that are done; a trace goes on where it was after `elapsed_ns`."""
         return IndexedSource(self.requests, done, elapsed_ns=elapsed_ns)
 
+    def jobs_of(self, requests: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """The jobs of requests by their index, where a job is one request: uint64[n], in their order."""
+        return requests // np.uint64(MAX_CALLS) if isinstance(self.requests, JobBatches) else requests
+
     @property
     def encodes_each(self) -> bool:
         """Each prompt has to be encoded by itself, which takes time."""
-        return isinstance(self.requests, RequestSource) and self.requests.encodes_each
+        if isinstance(self.requests, RequestSource):
+            return self.requests.encodes_each
+        return encodes_each(self.job.jobs)
 
     @property
     def first_jobs(self) -> int:

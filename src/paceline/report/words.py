@@ -121,6 +121,8 @@ def arrival_words(arrival: dict[str, Any], unit: str = "requests") -> str:
     rate = f"{arrival.get('rate_requests_s', 0):g} {unit}/s"
     if kind == "closed":
         going_on = "jobs at a time" if unit == "jobs" else "in flight"
+        if unit == "jobs" and arrival.get("concurrency") == 1:
+            return "closed loop, one job at a time"
         return f"closed loop, {arrival.get('concurrency', '?')} {going_on}"
     if kind == "replay":
         return f"replay, {unit} at the instants of the trace"
@@ -161,8 +163,8 @@ def is_open_loop(load: Mapping[str, Any]) -> bool:
     return bool((load.get("arrival") or {}).get("kind", "closed") != "closed")
 
 
-def workload_words(workload: dict[str, Any]) -> str:
-    """What the requests, or jobs, look like, in one line."""
+def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
+    """What the requests, or jobs, look like, in one line; embeddings have no answers to speak of."""
     parts = [str(workload["name"])] if workload.get("name") else []
     if workload.get("call"):
         return ", ".join([*parts, *_calls_words(workload)])
@@ -175,7 +177,9 @@ def workload_words(workload: dict[str, Any]) -> str:
     about = "about " if workload.get("tokenizer") in (None, "approximate") else ""
     if workload.get("prompt_tokens"):
         parts.append(f"prompts of {about}{workload['prompt_tokens']} tokens")
-    if workload.get("output_tokens"):
+    if protocol == "openai-embeddings":
+        pass
+    elif workload.get("output_tokens"):
         parts.append(f"answers of {workload['output_tokens']} tokens")
     elif workload.get("max_tokens"):
         parts.append(f"answers of at most {workload['max_tokens']} tokens")

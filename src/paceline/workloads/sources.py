@@ -49,3 +49,8 @@ def has_several_calls(source: JobSource | None) -> bool:
     if isinstance(source, DataSource):
         return source.several_calls
     return isinstance(source, SessionSource)
+
+
+def encodes_each(source: JobSource | None) -> bool:
+    """Each prompt has to be encoded by itself; better done before the clock starts."""
+    return isinstance(source, SessionSource | TraceSource) and source.encodes_each

@@ -52,6 +52,11 @@ class TraceSource:
             )
 
     @property
+    def encodes_each(self) -> bool:
+        """Each text has to be encoded by itself, which takes time."""
+        return self._writer.encodes_each
+
+    @property
     def timed(self) -> bool:
         """Jobs have a `start_ns`."""
         return True
