@@ -12,7 +12,8 @@ from scipy import stats
 
 from paceline.measure.sim import SimProcess, read_truth
 from paceline.store.runs import open_run
-from tests.e2e.conftest import Cli, Sims
+from tests.e2e.conftest import Cli, Sims, spawn
+from tests.e2e.test_interrupted import wait_for_rows
 from tests.support.traces import AZURE, mooncake_rows, published, write_mooncake
 from tests.workloads.traces.test_source import shared_by_ids
 
@@ -141,3 +142,28 @@ def test_what_is_wrong_with_a_file_is_said_before_anything_is_sent(
         assert done.code == 2
         assert told in " ".join(done.err.split())
         assert "hint:" in done.err
+
+
+def test_a_resumed_run_goes_on_with_the_same_file_and_no_other(cli: Cli, sims: Sims, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    text = "".join(json.dumps({"prompt": "word " * (i + 1)}) + "\n" for i in range(150))
+    path.write_text(text)
+    engine = sims("--ttft", "10ms", "--itl", "1ms")
+    process = spawn(
+        "measure", engine.url, "--data", str(path), "--tokenizer", "words", "-c", "2", "-n", "150",
+        "--set", "data.order=shuffle", "--set", "data.on_end=stop", "--output-tokens", "8",
+    )  # fmt: skip
+    wait_for_rows(process, 10)
+    process.kill()
+    process.communicate(timeout=60)
+    assert 0 < open_run("latest").rows().num_rows < 150
+    path.write_text(text + "\n")
+    refused = cli("runs", "resume", "latest")
+    assert refused.code == 2
+    assert "has changed" in refused.err
+    path.write_text(text)
+    cli("runs", "resume", "latest").ended()
+    rows = open_run("latest").rows().to_pylist()
+    assert sorted(row["request_index"] // 1024 for row in rows) == list(range(150))
+    # Each prompt of the file once: they are told apart by their lengths.
+    assert sorted(row["prompt_tokens"] for row in rows) == list(range(1, 151))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from paceline.errors import ConfigError
+from paceline.errors import ConfigError, RunError
 from paceline.workloads.corpus import english
 from paceline.workloads.costs import PREFIX_VOCABULARY, PREFIX_WORDS
 from paceline.workloads.data_file import checked_file, same_file
@@ -30,7 +30,7 @@ class DataSource:
     The file is read once, to find the rows; a job reads its own again. What the workload says beside its
     data holds too: system (where a row has none), output_tokens (where a row has none), max_tokens,
     exact_output, seed, prefix_salt. Raises ConfigError for a file that cannot be read, has no row that can be
-    used, or is not the one of `sha256`.
+    used, or is not the one of `sha256`; RunError for one that changes later.
     """
 
     def __init__(self, data: DataSpec, workload: WorkloadSpec) -> None:
@@ -101,10 +101,11 @@ class DataSource:
     def _record(self, at: int, size: int) -> Record:
         try:
             record = self._limits.apply(self._reader.read(self._container.fetch(at, size)), self._rows)
-        except RowError as fault:
-            raise ConfigError(
-                f"data {self.spec.path}: has changed while it was being read: {fault}",
-                "leave the file alone while a run goes on",
+        except (RowError, ConfigError) as fault:
+            # It could be read when the run began.
+            raise RunError(
+                f"data {self.spec.path}: has changed while the run went on: {fault}",
+                "bring the file back as it was, and resume the run",
             ) from None
         system = self._workload.system
         if system is None or any(turn.role == "system" for turn in record.turns):
