@@ -48,9 +48,11 @@ def _watching(writer: "StudyWriter") -> "Iterator[Watch]":
 
     label = ""
 
+    from paceline.report.study_words import at_words
+
     def begins(plan: "StepPlan") -> None:
         nonlocal label
-        at = ", ".join(f"{name} {value}" for name, value in plan.at.items())
+        at = at_words(plan.at)
         label = f"step {plan.number + 1}{_of(writer)}: {at}"
 
     def snapshot(now: "Snapshot") -> None:
@@ -67,12 +69,12 @@ def _of(writer: "StudyWriter") -> str:
 
 def step_line(writer: "StudyWriter", step: "StudyStep") -> str:
     """One step that has ended, in a line."""
+    from paceline.report.study_words import at_words
     from paceline.report.words import share
     from paceline.units import format_ms, format_number
 
     figures = step.figures
-    at = ", ".join(f"{name} {value}" for name, value in step.at.items())
-    parts = [f"step {step.number + 1}{_of(writer)}: {at}"]
+    parts = [f"step {step.number + 1}{_of(writer)}: {at_words(step.at)}"]
     ttft = ((figures.get("ttft") or {}).get("p50") or {}).get("value")
     if ttft is not None:
         parts.append(f"TTFT {format_ms(ttft)}")

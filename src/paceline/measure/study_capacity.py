@@ -1,5 +1,6 @@
 """The search for a capacity: rounds of short steps until the interval is narrow or the time is up."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -53,6 +54,10 @@ class CapacityPlan:
         )
         return Observation(float(step.at[self.axis]), int(counts["attempted"]), met)
 
+    def observations(self, steps: Sequence[StudyStep]) -> list[Observation]:
+        """What the steps say, without those in which the client failed: they say nothing of the endpoint."""
+        return [self.observation(step) for step in steps if not step.figures.get("client_failed")]
+
 
 def run_capacity(runner: Runner, job: Job) -> None:
     """Search on, and end the study with what was found. Errors are those of `Runner.step`."""
@@ -73,10 +78,11 @@ def run_capacity(runner: Runner, job: Job) -> None:
 
 def result_of(plan: CapacityPlan, steps: list[StudyStep]) -> dict[str, Any] | None:
     """What the steps show; None without any. `needs_s`: how much longer, about, to find it."""
-    if not steps:
+    seen = plan.observations(steps)
+    if not seen:
         return None
-    found = finding([plan.observation(step) for step in steps], plan.search)
-    return {**asdict(found), "needs_s": _needs_s(plan, steps, found)}
+    found = finding(seen, plan.search)
+    return {**asdict(found), "needs_s": _needs_s(plan, steps, found), "left_out": len(steps) - len(seen)}
 
 
 def _needs_s(plan: CapacityPlan, steps: list[StudyStep], found: Finding) -> float | None:
@@ -87,12 +93,12 @@ def _needs_s(plan: CapacityPlan, steps: list[StudyStep], found: Finding) -> floa
     return found.needs_share * max(spent, *(step.seconds for step in steps))
 
 
-def _round(plan: CapacityPlan, steps: list[StudyStep]) -> list[float]:
+def _round(plan: CapacityPlan, steps: Sequence[StudyStep]) -> list[float]:
     """The loads of the round that is going on that are missing, else those of the next.
 
     A round is a function of the steps before it, so that a search that was cut off goes on where it was.
     """
-    seen = [plan.observation(step) for step in steps]
+    seen = plan.observations(steps)
     begun = 0
     while begun <= len(seen):
         loads = next_loads(seen[:begun], plan.search, plan.seed)
@@ -140,7 +146,7 @@ def _step(plan: CapacityPlan, job: Job, load: float, steps: list[StudyStep]) -> 
 
 def _stretch(plan: CapacityPlan, steps: list[StudyStep], load: float) -> float:
     """How long the step lasts against the usual: half on the way up, more where requests cluster."""
-    seen = [plan.observation(step) for step in steps]
+    seen = plan.observations(steps)
     if all(one.passes(plan.search.share) for one in seen):
         return _BRACKET_SHARE
     near = [one for one in seen if load / 1.5 <= one.load <= load * 1.5 and one.attempted]

@@ -13,6 +13,7 @@ SCHEMA = "paceline.study-report/1"
 LOAD_AXES = ("concurrency", "rate")
 # Three values are the fewest whose spread says something.
 _FEWEST_FOR_SPREAD = 3
+_MOST_INVALID = 0.2
 FIGURES = (
     *("ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "e2e_p50_ms", "e2e_mean_ms"),
     *("user_tok_s", "output_tok_s", "requests_s", "goodput_requests_s", "met_share", "power"),
@@ -50,6 +51,15 @@ class Point:
         """A figure without its interval; None where there is none."""
         band = self.figures.get(name)
         return None if band is None else band.value
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A kind of reason to doubt steps: in how many it was found, and what it said in the first of them."""
+
+    code: str
+    text: str
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -99,17 +109,23 @@ class StudyReport:
 
     @property
     def trust(self) -> Trust:
-        """That of the step which is to be trusted least."""
-        return max((point.trust for point in self.points), key=_TRUST.index, default="trusted")
+        """Of all steps: `invalid` when more than a fifth are, `suspect` when any is not trusted."""
+        verdicts = [_trust(step.figures) for step in self.manifest.steps]
+        if verdicts.count("invalid") > _MOST_INVALID * len(verdicts):
+            return "invalid"
+        return "trusted" if verdicts.count("trusted") == len(verdicts) else "suspect"
 
     @property
-    def reasons(self) -> list[tuple[str, int]]:
-        """Why steps are not trusted, with the number of steps; the most frequent first."""
-        counted: dict[str, int] = {}
+    def reasons(self) -> list[Doubt]:
+        """Why steps are not trusted, a reason of each kind; the most frequent first."""
+        found: dict[str, Doubt] = {}
         for step in self.manifest.steps:
             for reason in step.figures.get("reasons") or ():
-                counted[reason] = counted.get(reason, 0) + 1
-        return sorted(counted.items(), key=lambda item: -item[1])
+                before = found.get(reason["code"])
+                n = 1 if before is None else before.steps + 1
+                text = reason["text"] if before is None else before.text
+                found[reason["code"]] = Doubt(reason["code"], text, n)
+        return sorted(found.values(), key=lambda doubt: -doubt.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """`paceline.study-report/1` (docs/reference/study.md)."""
@@ -131,7 +147,7 @@ class StudyReport:
             },
             "trust": {
                 "verdict": self.trust,
-                "reasons": [{"reason": reason, "steps": n} for reason, n in self.reasons],
+                "reasons": [asdict(doubt) for doubt in self.reasons],
             },
             "result": clean(manifest.result),
             "x": self.x,
@@ -295,6 +311,7 @@ def _step_dict(step: StudyStep) -> dict[str, Any]:
             "attempted": step.figures.get("attempted"),
             "met": step.figures.get("met"),
             "trust": step.figures.get("trust"),
+            "client_failed": step.figures.get("client_failed"),
         }
     )
     return found

@@ -6,11 +6,13 @@ import altair as alt
 
 from paceline.report.charts import ACCENT, FAILED, QUIET, SECOND, TEXT, WIDTH, Spec, inline, plain
 from paceline.report.study import Point, StudyReport
-from paceline.report.study_words import value_words, x_words
+from paceline.report.study_words import at_words, value_words, x_words
 
 HEIGHT = 240
 # From this ratio of the ends on, loads are drawn by their logarithm.
 _WIDE = 8.0
+# More points than these have no room for their names.
+_MOST_NAMED = 14
 _PALETTE = [ACCENT, SECOND, "#b0722a", "#8a5cc2", "#c0506e", "#5d8a3a"]
 
 
@@ -50,7 +52,8 @@ def _interactivity_chart(report: StudyReport) -> Spec | None:
     across = base.mark_rule(strokeWidth=3, opacity=0.35).encode(x="x_lo:Q", x2="x_hi:Q", y=y, color=colour)
     along = base.mark_rule(strokeWidth=3, opacity=0.35).encode(x=x, y="y_lo:Q", y2="y_hi:Q", color=colour)
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    names = base.mark_text(align="left", dx=7, dy=-7, color=TEXT).encode(x=x, y=y, text="load:N")
+    few = alt.Chart(inline(rows if len(rows) <= _MOST_NAMED else []))
+    names = few.mark_text(align="left", dx=7, dy=-7, color=TEXT).encode(x=x, y=y, text="load:N")
     ring = (
         base.transform_filter("datum.knee")
         .mark_point(size=220, strokeWidth=2, color=TEXT)
@@ -102,8 +105,10 @@ def _share_chart(report: StudyReport) -> Spec | None:
     base = alt.Chart(inline(shown))
     x = _x(report, shown)
     y = alt.Y("y:Q", title="met the objectives, %", scale=alt.Scale(domain=[0, 100]))
+    ends = [float(row["x"]) for row in shown]
+    span = {"lo": max(found["lo"], min(ends)), "hi": min(found["hi"], max(ends))}
     band = (
-        alt.Chart(inline([{"lo": found["lo"], "hi": found["hi"]}]))
+        alt.Chart(inline([span] if span["lo"] < span["hi"] else []))
         .mark_rect(color=ACCENT, opacity=0.18)
         .encode(x="lo:Q", x2="hi:Q")
     )
@@ -135,7 +140,7 @@ def _over_x(report: StudyReport, rows: list[dict[str, Any]], title: str, limit: 
         "what:N",
         title=None,
         scale=alt.Scale(domain=kinds, range=[_PALETTE[place % len(_PALETTE)] for place in range(len(kinds))]),
-        legend=alt.Legend(orient="top", direction="horizontal", columns=2, labelLimit=320),
+        legend=alt.Legend(orient="top", direction="horizontal", columns=2, labelLimit=320, symbolOpacity=1),
     )
     tooltip = [
         alt.Tooltip("at:N", title="at"),
@@ -216,7 +221,7 @@ def _points(report: StudyReport) -> list[tuple[dict[str, Any], Point]]:
                 "label": series.label,
                 "order": place,
                 "knee": place == series.knee.index and series.knee.edge is None,
-                "at": ", ".join(f"{name} {value_words(one)}" for name, one in point.at.items()),
+                "at": at_words(point.at),
             }
             found.append((row, point))
     return found

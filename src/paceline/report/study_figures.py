@@ -9,6 +9,11 @@ from paceline.report.model import FROM_INTENDED, Report, build_report
 from paceline.stats.frame import MISSING, Frame
 from paceline.store.runs import StoredRun
 
+# Reasons by which the load was not the one that was asked for.
+CLIENT_CODES = (
+    *("undelivered_share", "dropped_share", "starved_share"),
+    *("stalled_share", "cpu_fraction", "runqueue_share"),
+)
 _STEMS = ("ttft", "e2e")
 _WAITS = {
     "ttft_ms": "sent_ns",
@@ -40,8 +45,7 @@ def step_figures(run: StoredRun, cut_short: bool) -> dict[str, Any]:
         "requests_s": pace.requests_s,
         "goodput_requests_s": None if met is None else met.requests_s,
         "steady": pace.steady,
-        "trust": report.trust.verdict,
-        "reasons": [str(reason) for reason in report.trust.reasons if reason.severity != "note"],
+        **_trust(report, cut_short),
     }
     for stem in _STEMS:
         found[stem] = _metric(report, stem + (FROM_INTENDED if evidence.open_loop else "_ms"))
@@ -52,6 +56,22 @@ def step_figures(run: StoredRun, cut_short: bool) -> dict[str, Any]:
         found["jobs"] = evidence.jobs.to_dict()
     plain: dict[str, Any] = clean(found)
     return plain
+
+
+def _trust(report: Report, cut_short: bool) -> dict[str, Any]:
+    """The verdict on the step, its reasons, and whether the client failed, not the endpoint.
+
+    Of a step that was cut short only the client can be doubted: that requests failed is what ended it.
+    """
+    reasons = [reason for reason in report.trust.reasons if reason.severity != "note"]
+    if cut_short:
+        reasons = [reason for reason in reasons if reason.code in CLIENT_CODES]
+    invalid = [reason.code for reason in reasons if reason.severity == "invalid"]
+    return {
+        "trust": "invalid" if invalid else "suspect" if reasons else "trusted",
+        "reasons": [{"code": reason.code, "text": reason.text} for reason in reasons],
+        "client_failed": any(code in CLIENT_CODES for code in invalid),
+    }
 
 
 def _metric(report: Report, name: str) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """What a study's report says in words, the same in every format."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from paceline.report.study import Band, Point, Series, StudyReport
@@ -41,6 +42,11 @@ def value_words(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def at_words(at: Mapping[str, Any]) -> str:
+    """`concurrency 4, prompt_tokens 512`."""
+    return ", ".join(f"{name} {value_words(value)}" for name, value in at.items())
+
+
 def verdict_words(report: StudyReport) -> list[str]:
     """What a search for a capacity has found, first of all the answer. Nothing for a sweep."""
     found = report.manifest.result
@@ -67,6 +73,8 @@ def verdict_words(report: StudyReport) -> list[str]:
         lines = [f"not enough data: needs about {more} more", f"so far the capacity lies in {between}"]
         if found.get("load") is not None:
             lines.append(f"{_load(found['load'])} {unit} meets, with {sure} confidence")
+    if found.get("left_out"):
+        lines.append(f"{found['left_out']} steps are left out, since the client failed in them")
     return [*lines, criterion_words(report)]
 
 
@@ -130,7 +138,10 @@ def steps_words(report: StudyReport) -> str:
 def trust_lines(report: StudyReport) -> list[str]:
     """Why the figures may be doubted: each reason with the number of steps it was found in."""
     steps = len(report.manifest.steps)
-    return [f"in {n} of {steps} steps: {reason}" for reason, n in report.reasons]
+    return [
+        f"in {doubt.steps} of {steps} steps{', as in' if doubt.steps > 1 else ''}: {doubt.text}"
+        for doubt in report.reasons
+    ]
 
 
 def knee_words(report: StudyReport, series: Series) -> str:

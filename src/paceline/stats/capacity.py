@@ -32,6 +32,7 @@ _FLOORS = np.array([0.0, 0.25, 0.5, 0.75])
 _NEAR = 0.15
 # More than this times what may be missed is no longer on the curve.
 _MANY_MISSES = 6.0
+_BAD_LUCK = 0.1
 _COARSE, _FINE = 97, 101
 _NEGLIGIBLE = 1e-7
 
@@ -79,16 +80,14 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     of loads of interest; the capacity may lie beyond it by a factor of 8.
     """
     loads = np.log([step.load for step in steps])
-    tables = [_table(step.attempted, step.met) for step in steps]
+    tables = [_told(step, share, near=True) for step in steps]
     grid = np.linspace(math.log(lowest / BEYOND), math.log(highest * BEYOND), _COARSE)
     weight, slope, inflation = _marginal(tables, loads, share, grid)
     # Once to find out which steps are near, once more since that moves the middle.
     for _ in range(2):
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
         tables = [
-            _side(step.attempted, step.met, share)
-            if abs(load - middle) > _NEAR or _hopeless(step, share)
-            else _table(step.attempted, step.met)
+            _told(step, share, near=abs(load - middle) <= _NEAR)
             for step, load in zip(steps, loads.tolist(), strict=True)
         ]
         kept = np.flatnonzero(_marginal(tables, loads, share, grid)[0] > _NEGLIGIBLE)
@@ -97,9 +96,16 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     return Posterior(grid, weight, slope, inflation)
 
 
-def _hopeless(step: Step, share: float) -> bool:
-    """So many missed that the load may be more than can be served at all: the share then falls with time."""
-    return step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted
+def _told(step: Step, share: float, *, near: bool) -> Floats:
+    """What a step tells of the share at its load, as a table like that of `_table`.
+
+    Where too many missed, the load may be more than can be served at all, and the share then only says how
+    long the step was; or something else went wrong. So it is 10 to 1 evidence of too high a load, and no more.
+    """
+    if step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted:
+        enough = np.log(share / (1.0 - share)) < _LOGITS
+        return np.tile(np.where(enough, math.log(_BAD_LUCK), 0.0), (len(_INFLATIONS), 1))
+    return (_table if near else _side)(step.attempted, step.met, share)
 
 
 def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
@@ -121,7 +127,7 @@ def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -
 
 
 @lru_cache(maxsize=4096)
-def _table(attempted: int, met: int) -> Floats:
+def _table(attempted: int, met: int, _share: float = 0.0) -> Floats:
     """Log likelihood of a step under each inflation and share, float64[inflations, logits].
 
     Beta-binomial (Skellam 1948): requests of a step share their queue, so that the number that meets varies
