@@ -11,6 +11,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+_READ_BYTES = 1 << 20
+# More than the system keeps for one connection.
+_MOST_READS = 256
+
 
 class Deadline:
     """As a context manager, ends the connections of what runs inside it after `timeout_s` seconds.
@@ -72,3 +76,11 @@ class Deadline:
                 # A read that waits returns at once, and what still comes is refused by the system.
                 with suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
+                    _drain(one)
+
+
+def _drain(one: socket.socket) -> None:
+    """Take away what has come and was not read: megabytes of small things keep a reader busy for minutes."""
+    for _ in range(_MOST_READS):
+        if not one.recv(_READ_BYTES, socket.MSG_DONTWAIT):
+            return
