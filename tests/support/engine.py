@@ -84,7 +84,7 @@ def running(engine: Engine, log: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     command = [str(engine.binary), "-m", str(engine.model), "--alias", MODEL]
-    command += ["--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2", "--metrics"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **engine.environment})
         try:
