@@ -123,7 +123,7 @@ impl Seen {
                 self.fail(Outcome::Malformed, &text);
             }
             Ok(document) => {
-                let usage = document.usage.and_then(|usage| usage.completion);
+                let usage = document.usage.as_ref().and_then(|usage| usage.completion);
                 let (listed, other_choice) = (document.listed_tokens, document.other_choice);
                 self.facts(document);
                 if kinds == 0 {

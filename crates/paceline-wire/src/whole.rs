@@ -81,7 +81,7 @@ fn read_answer(seen: &mut Seen, body: &[u8]) {
         }
     };
     let listed = document.listed_tokens.map(i64::from);
-    let tokens = document.usage.and_then(|usage| usage.completion).or(listed);
+    let tokens = document.usage.as_ref().and_then(|usage| usage.completion).or(listed);
     seen.facts(document);
     seen.row.events = 1;
     seen.whole = true;

@@ -101,8 +101,7 @@ fn read_event<'a>(json: &'a str, out: &mut Generated<'_>) -> Result<Document<'a>
             if let Some(raw) = event.message {
                 let message = serde_json::from_str::<Message<'a>>(raw.get())?;
                 // Nothing has been generated yet: its count of that is a placeholder.
-                let usage = message.usage.and_then(usage::anthropic);
-                document.usage = usage.map(|usage| Usage { completion: None, reasoning: None, ..usage });
+                document.usage = message.usage.and_then(usage::anthropic).map(Usage::without_output);
                 document.id = message.id;
                 document.model = message.model;
             }

@@ -107,7 +107,8 @@ pub(crate) struct Document<'a> {
     pub(crate) id: Text<'a>,
     pub(crate) model: Text<'a>,
     pub(crate) finish_reason: Text<'a>,
-    pub(crate) usage: Option<Usage>,
+    /// Boxed, since it is rare and documents are moved about.
+    pub(crate) usage: Option<Box<Usage>>,
     pub(crate) timings: Option<&'a RawValue>,
     /// An error that the document reports.
     pub(crate) error: Option<String>,

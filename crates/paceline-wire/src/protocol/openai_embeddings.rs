@@ -40,8 +40,7 @@ pub(super) fn read<'a>(json: &'a str, out: &mut Generated<'_>) -> Result<Documen
         document.finish_reason = Text(Cow::Borrowed("completed"));
     }
     // Some servers count zero generated tokens; there is nothing to count.
-    let usage = answer.usage.and_then(usage::openai);
-    document.usage = usage.map(|usage| Usage { completion: None, reasoning: None, ..usage });
+    document.usage = answer.usage.and_then(usage::openai).map(Usage::without_output);
     document.id = answer.id;
     document.model = answer.model;
     Ok(document)

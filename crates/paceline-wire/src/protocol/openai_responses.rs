@@ -212,7 +212,7 @@ impl<'a> Response<'a> {
     fn describe(self, document: &mut Document<'a>) {
         let ended = || ended_by_error("the response", "status", &self.status.0);
         document.error = document.error.take().or_else(|| reported(self.error)).or_else(ended);
-        document.usage = self.usage.and_then(usage::responses).or(document.usage);
+        document.usage = self.usage.and_then(usage::responses).or(document.usage.take());
         document.timings = document.timings.or(self.timings);
         let reason = self.incomplete_details.map(|details| details.reason).unwrap_or_default();
         if !reason.0.is_empty() {

@@ -20,28 +20,37 @@ pub(crate) struct Usage {
     pub(crate) uncached: Option<i64>,
 }
 
+impl Usage {
+    /// What it says of the prompt alone.
+    pub(super) fn without_output(mut self: Box<Self>) -> Box<Self> {
+        self.completion = None;
+        self.reasoning = None;
+        self
+    }
+}
+
 /// A part is no larger than its whole: one that is says nothing.
 fn part(part: Option<i64>, whole: Option<i64>) -> Option<i64> {
     part.filter(|part| whole.is_none_or(|whole| *part <= whole))
 }
 
 /// Usage that is no usage says nothing; the answer beside it is as good as any.
-fn read<'a, T: Deserialize<'a> + Into<Usage>>(raw: &'a RawValue) -> Option<Usage> {
-    serde_json::from_str::<T>(raw.get()).ok().map(T::into)
+fn read<'a, T: Deserialize<'a> + Into<Usage>>(raw: &'a RawValue) -> Option<Box<Usage>> {
+    serde_json::from_str::<T>(raw.get()).ok().map(|usage| Box::new(usage.into()))
 }
 
 /// Chat completions, completions and embeddings.
-pub(super) fn openai(raw: &RawValue) -> Option<Usage> {
+pub(super) fn openai(raw: &RawValue) -> Option<Box<Usage>> {
     read::<Openai>(raw)
 }
 
 /// Responses.
-pub(super) fn responses(raw: &RawValue) -> Option<Usage> {
+pub(super) fn responses(raw: &RawValue) -> Option<Box<Usage>> {
     read::<Responses>(raw)
 }
 
 /// Messages.
-pub(super) fn anthropic(raw: &RawValue) -> Option<Usage> {
+pub(super) fn anthropic(raw: &RawValue) -> Option<Box<Usage>> {
     read::<Anthropic>(raw)
 }
 
@@ -144,8 +153,8 @@ impl From<Anthropic> for Usage {
 mod tests {
     use super::*;
 
-    fn usage(of: fn(&RawValue) -> Option<Usage>, json: &str) -> Usage {
-        of(serde_json::from_str(json).unwrap()).unwrap()
+    fn usage(of: fn(&RawValue) -> Option<Box<Usage>>, json: &str) -> Usage {
+        *of(serde_json::from_str(json).unwrap()).unwrap()
     }
 
     #[test]
@@ -197,7 +206,7 @@ mod tests {
         for json in ["7", "[]", "\"none\"", r#"{"input_tokens":"5","prompt_tokens":-5}"#] {
             let raw = RawValue::from_string(json.to_owned()).unwrap();
             let read = [openai(&raw), responses(&raw), anthropic(&raw)];
-            assert!(read.iter().all(|usage| usage.is_none_or(|usage| usage == Usage::default())), "{json}");
+            assert!(read.iter().flatten().all(|usage| **usage == Usage::default()), "{json}");
         }
     }
 }
