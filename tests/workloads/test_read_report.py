@@ -1,7 +1,7 @@
 from paceline.workloads.read_report import ReadReport, RowError, shown
 
 
-def test_each_row_is_accounted_for_in_words_and_in_data() -> None:
+def test_each_row_is_accounted_for_in_words() -> None:
     report = ReadReport("data", "p.jsonl", "ab", said=["read as JSONL"])
     report.rows, report.used = 7, 2
     for line in range(1, 5):
@@ -17,7 +17,6 @@ def test_each_row_is_accounted_for_in_words_and_in_data() -> None:
         "data p.jsonl: skipped 1 (no `prompt`): line 9",
         "data p.jsonl: changed 1 (cut): line 10",
     ]
-    assert report.to_dict()["skipped"]["no `prompt`"] == {"count": 1, "examples": ["line 9"]}
     assert report.first_faults().startswith("4 (not JSON)")
 
 

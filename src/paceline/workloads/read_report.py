@@ -1,7 +1,6 @@
 """What became of the rows of a file: which were used, left out or changed, and why."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 EXAMPLES = 3
 
@@ -80,23 +79,6 @@ class ReadReport:
         lines += [f"{name}: skipped {_told(*item)}" for item in _most_frequent(self.skipped)]
         lines += [f"{name}: changed {_told(*item)}" for item in _most_frequent(self.changed)]
         return lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return {
-            "what": self.what,
-            "path": self.path,
-            "sha256": self.sha256,
-            "rows": self.rows,
-            "used": self.used,
-            "skipped": _plain(self.skipped),
-            "changed": _plain(self.changed),
-            "said": list(self.said),
-        }
-
-
-def _plain(tallies: dict[str, Tally]) -> dict[str, Any]:
-    return {reason: {"count": one.count, "examples": list(one.examples)} for reason, one in tallies.items()}
 
 
 def _most_frequent(tallies: dict[str, Tally]) -> list[tuple[str, Tally]]:

@@ -15,7 +15,7 @@ from scipy import stats
 from paceline.errors import ConfigError
 from paceline.workloads.jobs import Job
 from paceline.workloads.spec import WorkloadSpec
-from paceline.workloads.traces.source import TraceSource
+from paceline.workloads.traces.source import LIMITED, TraceSource
 from paceline.workloads.traces.spec import TraceSpec
 from tests.support.tokenizers import save, trained
 from tests.support.traces import AZURE, MOONCAKE, mooncake_rows, published, write_azure, write_mooncake
@@ -138,7 +138,7 @@ def test_a_window_changes_no_text(small: tuple[Path, list[dict[str, Any]]]) -> N
     jobs = jobs_of(part)
     assert [text(job) for job in jobs] == whole[-len(jobs) :]
     assert jobs[0].start_ns == 0
-    assert part.span_ns == (rows[-1]["timestamp"] - rows[100]["timestamp"]) * 1_000_000
+    assert jobs[-1].start_ns == (rows[-1]["timestamp"] - rows[100]["timestamp"]) * 1_000_000
 
 
 def test_a_clipped_input_ends_within_a_block(small: tuple[Path, list[dict[str, Any]]]) -> None:
@@ -172,7 +172,7 @@ def test_tokens_that_reach_across_words_are_said(tmp_path: Path) -> None:
 def test_without_a_tokenizer_lengths_are_estimates(tmp_path: Path) -> None:
     path = write_azure(tmp_path / "a.csv", [("2023-11-16 18:15:46.68", 400, 44)])
     found = TraceSource(TraceSpec(path=str(path)), WorkloadSpec())
-    assert found.approximate
+    assert "no tokenizer is given, so the lengths of inputs are estimates" in found.report.said
     (job,) = jobs_of(found)
     assert len(text(job).split()) == 300
 
@@ -185,8 +185,10 @@ def test_texts_without_blocks_share_nothing(tmp_path: Path) -> None:
 
 def test_the_workloads_system_prompt_and_limit_hold(tmp_path: Path) -> None:
     path = write_azure(tmp_path / "a.csv", [("2023-11-16 18:15:46.68", 40, 44)])
-    job = source(path, {"system": "Be kind.", "max_tokens": 7}).job(0)
+    found = source(path, {"system": "Be kind.", "max_tokens": 7})
+    job = found.job(0)
     assert job is not None
+    assert found.report.changed[LIMITED].examples == ["line 2"]
     assert job.calls[0].turns[0].role == "system"
     assert job.calls[0].output_tokens == 7
 

@@ -55,6 +55,9 @@ class DataSource:
                 f"after {self._index.n_jobs:,} jobs it begins again, and a cache may know the prompts; "
                 "unique_prefix = true makes them new"
             )
+        limited = data.min_prompt_tokens is not None or data.max_prompt_tokens is not None
+        if self._counter.approximate and (limited or data.output_lengths == "recorded"):
+            self.report.said.append("no tokenizer is given, so tokens of the file's texts are estimates")
         self._prefix_key = stream_key(workload.seed, f"data/prefix/{workload.prefix_salt}")
 
     @property
@@ -71,11 +74,6 @@ class DataSource:
     def n_jobs(self) -> int | None:
         """How many jobs there are; None: it begins again after the last."""
         return self._index.n_jobs if self._ends else None
-
-    @property
-    def approximate(self) -> bool:
-        """Numbers of tokens are estimates."""
-        return self._counter.approximate
 
     def job(self, index: int) -> Job | None:
         """Job `index`; None where there are no more."""

@@ -18,6 +18,7 @@ from paceline.workloads.traces.spec import TraceSpec
 _KEPT_BLOCKS = 20_000
 # Texts of requests are numbered from here, so that none has the number of a block.
 _OWN_TEXTS = 1 << 47
+LIMITED = "output limited by the workload's max_tokens"
 
 
 class TraceSource:
@@ -46,10 +47,15 @@ class TraceSource:
         self._texts: OrderedDict[tuple[int, int, bool], str] = OrderedDict()
         start_ns = (self.rows.at_ns - round(trace.start_s * 1e9)) / trace.speed
         self._start_ns = np.rint(start_ns).astype(np.int64)
-        if self._writer.encodes_each and len(self.rows.blocks):
+        if self._writer.approximate:
+            self.report.said.append("no tokenizer is given, so the lengths of inputs are estimates")
+        elif self._writer.encodes_each and len(self.rows.blocks):
             self.report.said.append(
                 "this tokenizer's tokens reach across words: inputs of several blocks are a few tokens off"
             )
+        if workload.max_tokens is not None:
+            for line in self.rows.line[self.rows.output_tokens > workload.max_tokens].tolist():
+                self.report.change(f"line {line}", LIMITED)
 
     @property
     def encodes_each(self) -> bool:
@@ -65,16 +71,6 @@ class TraceSource:
     def n_jobs(self) -> int | None:
         """How many jobs there are."""
         return len(self.rows)
-
-    @property
-    def span_ns(self) -> int:
-        """From the run's beginning to the last request's start."""
-        return int(self._start_ns[-1])
-
-    @property
-    def approximate(self) -> bool:
-        """Numbers of tokens are estimates."""
-        return self._writer.approximate
 
     def job(self, index: int) -> Job | None:
         """Request `index` of those that are replayed; None where there are no more."""
