@@ -5,6 +5,7 @@ interim answers without end, is never late for them.
 """
 
 import socket
+import struct
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -75,6 +76,8 @@ class Deadline:
             for one in self._sockets:
                 # A read that waits returns at once, and what still comes is refused by the system.
                 with suppress(OSError):
+                    # A server that writes against a full window would not learn of a plain close.
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     one.shutdown(socket.SHUT_RDWR)
                     _drain(one)
 
