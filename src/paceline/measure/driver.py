@@ -46,7 +46,8 @@ def measure(
     """
     plan = prepared.job.load
     interrupts = interrupts or Interrupts()
-    observe = observer(LiveStats(plan.total_requests, plan.total_ns, jobs=plan.jobs), watch, interrupts)
+    stats = LiveStats(prepared.total_jobs, plan.total_ns, jobs=plan.jobs)
+    observe = observer(stats, watch, interrupts)
     spec = plan.spec(prepared.load_target)
     segment = Segment(spec, plan, prepared.source(), load=prepared.load, observe=observe)
     # Everything that takes time or can fail is done before there is a run to store.

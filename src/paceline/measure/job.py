@@ -24,7 +24,7 @@ from paceline.store.runs import StoredRun
 from paceline.workloads.jobs import JobBatches, JobSource
 from paceline.workloads.plan import MAX_CALLS
 from paceline.workloads.requests import RequestSource
-from paceline.workloads.sources import encodes_each, job_source, pinned, read_report
+from paceline.workloads.sources import encodes_each, job_source, n_jobs, pinned, read_report
 from paceline.workloads.spec import WorkloadSpec
 
 
@@ -85,13 +85,19 @@ class Prepared:
         return encodes_each(self.job.jobs)
 
     @property
+    def total_jobs(self) -> int | None:
+        """Jobs to send, warm-up included: as many as were asked for, or as there are; None: time ends them."""
+        asked, there = self.job.load.total_requests, n_jobs(self.job.jobs)
+        return min((n for n in (asked, there) if n is not None), default=None)
+
+    @property
     def first_jobs(self) -> int:
         """Jobs to make before the clock starts: all that the run can need, where making one is slow."""
         plan = self.job.load
         if not self.encodes_each:
             return FIRST_JOBS
-        if plan.total_requests is not None:
-            return plan.total_requests
+        if self.total_jobs is not None:
+            return self.total_jobs
         expected = (plan.peak_requests_s or 0.0) * (plan.total_ns or 0) / 1e9
         return max(FIRST_JOBS, int(1.1 * expected))
 

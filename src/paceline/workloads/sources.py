@@ -54,3 +54,8 @@ def has_several_calls(source: JobSource | None) -> bool:
 def encodes_each(source: JobSource | None) -> bool:
     """Each prompt has to be encoded by itself; better done before the clock starts."""
     return isinstance(source, SessionSource | TraceSource) and source.encodes_each
+
+
+def n_jobs(source: JobSource | None) -> int | None:
+    """How many jobs there are; None: there is no end to them."""
+    return source.n_jobs if isinstance(source, DataSource | TraceSource) else None
