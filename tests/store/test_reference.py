@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from paceline.store.manifest import RunManifest
-from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA
+from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "store.md").read_text()
 
@@ -15,7 +15,7 @@ def section(title: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("title", "schema"), [("Rows", ROW_SCHEMA), ("Plan", PLAN_SCHEMA), ("Progress", PROGRESS_SCHEMA)]
+    ("title", "schema"), [("Rows", ROW_SCHEMA), ("Plan", PLAN_SCHEMA), ("Progress", PROGRESS_SCHEMA), ("Server", SERVER_SCHEMA)],
 )
 def test_the_page_has_every_column_with_its_type(title: str, schema: pa.Schema) -> None:
     told = re.findall(r"^\| `(\w+)`(\??) \| ([\w ]+) \|", section(title), re.MULTILINE)

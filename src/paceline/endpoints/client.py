@@ -31,7 +31,7 @@ _LAST_EVENT = re.compile(
 class Reply:
     """An answer to one request.
 
-    headers: names in lower case. chunks: up to about MAX_BODY_BYTES of the body, as pieces came. cut: the
+    headers: names in lower case. chunks: up to about `most_bytes` of the body, as pieces came. cut: the
     body had more than was read. elapsed_ms: from the sending to the end of what was read. sent_unix_s,
     headers_unix_s: this machine's clock at the sending and at the response head. reused: it came on a
     connection that was open before.
@@ -59,10 +59,11 @@ class Client:
     check through a proxy would prove nothing, and times through one would be the proxy's.
     """
 
-    def __init__(self, target: Target, timeout_s: float) -> None:
+    def __init__(self, target: Target, timeout_s: float, *, most_bytes: int = MAX_BODY_BYTES) -> None:
         import httpx
 
         self.target = target
+        self._most_bytes = most_bytes
         self.timeout_s = timeout_s
         self._deadline = Deadline(timeout_s)
         self._http = httpx.Client(
@@ -110,7 +111,7 @@ class Client:
                 headers_unix_s = time.time()
                 if method == "POST":
                     self._refuse_encoding(response)
-                chunks, cut = _read(response)
+                chunks, cut = _read(response, self._most_bytes)
             return Reply(
                 status=response.status_code,
                 headers={name.lower(): value for name, value in response.headers.items()},
@@ -139,7 +140,7 @@ def _headers(target: Target, accept: str) -> list[tuple[str, str]]:
     return [pair for pair in own if pair[0] not in given] + target.all_headers()
 
 
-def _read(response: "httpx.Response") -> tuple[tuple[bytes, ...], bool]:
+def _read(response: "httpx.Response", most_bytes: int) -> tuple[tuple[bytes, ...], bool]:
     """Pieces of the body, and whether there was more than is read."""
     chunks: list[bytes] = []
     size, event = 0, bytearray()
@@ -147,7 +148,7 @@ def _read(response: "httpx.Response") -> tuple[tuple[bytes, ...], bool]:
     for part in response.iter_raw():
         chunks.append(part)
         size += len(part)
-        if size > MAX_BODY_BYTES:
+        if size > most_bytes:
             return tuple(chunks), True
         event += part
         # Some servers keep the connection open behind the end marker.

@@ -15,6 +15,7 @@ from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats, Snapshot
 from paceline.measure.segment import Observer, Segment, SegmentResult
+from paceline.measure.server_side import server_side
 from paceline.store.manifest import RunState
 from paceline.store.runs import StoredRun
 from paceline.store.writer import RunWriter, complete_error
@@ -53,7 +54,9 @@ def measure(
     # Everything that takes time or can fail is done before there is a run to store.
     segment.fill(prepared.first_jobs)
     with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
-        return close_run(writer, segment.run(writer, interrupts), streams_known=plan.streams is not None)
+        with server_side(prepared, writer) as sink:
+            ended = segment.run(sink, interrupts)
+        return close_run(writer, ended, streams_known=plan.streams is not None)
 
 
 def check_resumable(run: StoredRun) -> None:
@@ -97,7 +100,8 @@ def resume(
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
         with interrupts:
-            ended = segment.run(writer, interrupts)
+            with server_side(prepared, writer) as sink:
+                ended = segment.run(sink, interrupts)
             return close_run(writer, ended, streams_known=plan.streams is not None)
 
 

@@ -19,6 +19,7 @@ from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats
 from paceline.measure.load_spec import LoadPlan, Ramp, Replay
 from paceline.measure.segment import Segment, SegmentResult
+from paceline.measure.server_side import server_side
 from paceline.store.writer import RunWriter
 
 FEWEST_PAIRS = 5
@@ -121,7 +122,8 @@ def _run_block(side: _Side, pair: int, pairs: int, interrupts: Interrupts, watch
         leftover=side.leftover,
     )
     segment.fill(side.prepared.first_jobs)
-    side.last = segment.run(side.writer, interrupts)
+    with server_side(side.prepared, side.writer) as sink:
+        side.last = segment.run(sink, interrupts)
     side.peak_in_flight = max(side.peak_in_flight, side.last.peak_in_flight)
     side.started += side.last.started
     side.sent_for_ns += block_ns or 0

@@ -17,6 +17,7 @@ from paceline.measure.feeder import FIRST_JOBS
 from paceline.measure.host import describe_host
 from paceline.measure.load_spec import LoadPlan, LoadTarget
 from paceline.measure.probing import known_dialect, known_protocol
+from paceline.measure.scrape import MetricsSource, ServerWatch, find_metrics
 from paceline.measure.sources import IndexedSource
 from paceline.protocols import PROTOCOLS, Dialect, Protocol, parse_protocol
 from paceline.store.manifest import RunManifest
@@ -55,6 +56,7 @@ class Job:
     name: str | None = None
     checked: bool = True
     jobs: JobSource | None = None
+    server: ServerWatch = field(default_factory=ServerWatch)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Prepared:
     dialect: Dialect
     notes: tuple[str, ...] = ()
     load: LoadFactory = core_load_run
+    server: MetricsSource | None = None
 
     def source(self, done: npt.NDArray[np.uint64] | None = None, elapsed_ns: int = 0) -> IndexedSource:
         """The jobs, without those that are done; a trace goes on where it was after `elapsed_ns`."""
@@ -109,6 +112,7 @@ class Prepared:
             "header_names": [name for name, _ in self.target.headers],
             "ca_file": None if job.credentials.ca_file is None else str(job.credentials.ca_file.absolute()),
             "dialect": asdict(self.dialect),
+            "server_metrics": job.server.to_dict(),
         }
         return RunManifest(
             version=__version__,
@@ -160,6 +164,7 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
         dialect=facts.dialect,
         notes=(*facts.notes, *(report.sentences() if report is not None else ())),
         load=load,
+        server=find_metrics(target, job.server),
     )
 
 
@@ -213,4 +218,5 @@ def job_of(run: StoredRun, credentials: Credentials) -> Job:
         ),
         slo=run.manifest.slo,
         name=run.manifest.name,
+        server=ServerWatch.from_dict(connection.get("server_metrics") or {}),
     )

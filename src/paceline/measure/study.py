@@ -15,6 +15,7 @@ from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Credentials, Job, Prepared, prepare
 from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import LoadPlan
+from paceline.measure.scrape import ServerWatch
 from paceline.protocols import parse_protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun, open_run
@@ -157,6 +158,7 @@ def new_study(
         "api_key_env": job.credentials.api_key_env,
         "header_names": [header.partition(":")[0].strip() for header in job.credentials.headers],
         "ca_file": None if job.credentials.ca_file is None else str(job.credentials.ca_file.absolute()),
+        "server_metrics": job.server.to_dict(),
     }
     return StudyManifest(
         kind=kind,
@@ -204,6 +206,7 @@ def job_of_study(study: StudyManifest, credentials: Credentials) -> Job:
         ),
         slo=asked.get("slo"),
         checked=bool(asked.get("checked", True)),
+        server=ServerWatch.from_dict(connection.get("server_metrics") or {}),
     )
 
 

@@ -46,6 +46,7 @@ class RunManifest(BaseModel):
     timeout. `slo`: metric -> limit. `segments`: the last progress object of each start of the load generator.
     `calibration`: the instrument's error that was current when the run was made. `notes`: what a reader must
     know. `imported`: of a run that another tool measured, which, and what its file lacks.
+    `server`: where the server's own metrics came from, and how sampling them went.
     """
 
     # A later version may add keys to this schema: they survive a resume by this one.
@@ -70,6 +71,7 @@ class RunManifest(BaseModel):
     calibration: dict[str, Any] | None = None
     notes: list[str] = Field(default_factory=list)
     imported: dict[str, Any] | None = None
+    server: dict[str, Any] | None = None
 
     @field_validator("endpoint")
     @classmethod

@@ -17,7 +17,7 @@ from paceline.store.manifest import LATEST, RunManifest, read_manifest
 from paceline.store.parts import first_of_each, fitted, read_parts, read_table
 from paceline.store.paths import home, runs_folder
 from paceline.store.places import DELETED_PREFIX
-from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA
+from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
 
 PROGRESS_NAME = "progress.parquet"
 _MOST_NAMED = 5
@@ -60,6 +60,10 @@ class StoredRun:
         if not path.exists():
             return PROGRESS_SCHEMA.empty_table()
         return fitted(path, read_table(path), PROGRESS_SCHEMA)
+
+    def server(self) -> pa.Table:
+        """What the server's metrics and the GPUs said, in the schema of `SERVER_SCHEMA`, in order of time."""
+        return read_parts(self.folder, "server", SERVER_SCHEMA).sort_by("t_ns")
 
     def origins(self) -> dict[int, int]:
         """`origin_ns` of each segment, on CLOCK_MONOTONIC."""

@@ -88,3 +88,15 @@ PROGRESS_SCHEMA = pa.schema(
     ]
 )
 """How a segment stood, about once a second; `t_ns` since the segment's origin."""
+
+SERVER_SCHEMA = pa.schema(
+    [
+        _column("t_ns", pa.int64()),
+        _column("span_ns", pa.int64()),
+        _column("source", pa.utf8()),
+        _column("name", pa.utf8()),
+        _column("kind", pa.utf8()),
+        _column("value", pa.float64()),
+    ]
+)
+"""What the server's metrics and this machine's GPUs said; `t_ns` on CLOCK_MONOTONIC, not relative."""

@@ -32,7 +32,7 @@ from paceline.store.parts import (
 from paceline.store.paths import home, runs_folder
 from paceline.store.places import place
 from paceline.store.runs import find_id
-from paceline.store.schema import PROGRESS_SCHEMA, ROW_SCHEMA
+from paceline.store.schema import PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
 
 FLUSH_ROWS = 5_000
 FLUSH_BYTES = 64 * 1024 * 1024
@@ -89,6 +89,7 @@ class RunWriter:
         self.manifest = manifest
         self._rows = _Buffer(self.folder, "requests")
         self._plan = _Buffer(self.folder, "plan")
+        self._server = _Buffer(self.folder, "server")
         self._progress: list[pa.Table] = []
         self._progress_rows = self._progress_unwritten = 0
         self._flushed_at = clock()
@@ -173,6 +174,13 @@ class RunWriter:
         self._plan.add(table)
         self._flush_when_due()
 
+    def append_server(self, table: pa.Table) -> None:
+        """Take samples of the server's side, in `SERVER_SCHEMA`. Raises ValueError for other columns."""
+        if table.schema.names != SERVER_SCHEMA.names:
+            raise ValueError(f"samples have the columns {table.schema.names}, not {SERVER_SCHEMA.names}")
+        self._server.add(table)
+        self._flush_when_due()
+
     def append_progress(self, progress: dict[str, Any]) -> None:
         """Take a progress object of the load generator, with its `segment`."""
         segment = int(progress["segment"])
@@ -203,6 +211,7 @@ class RunWriter:
         self._flushed_at = self._clock()
         self._rows.flush()
         self._plan.flush()
+        self._server.flush()
         if self._progress_unwritten:
             if self._progress_unwritten * PROGRESS_ROWS_PER_WRITE >= self._progress_rows:
                 self._write_progress()
@@ -251,7 +260,7 @@ class RunWriter:
         )
 
     def _merge(self) -> None:
-        for kind in ("requests", "plan"):
+        for kind in ("requests", "plan", "server"):
             if len(part_paths(self.folder, kind)) > MOST_PARTS:
                 merge_parts(self.folder, kind)
 
@@ -270,8 +279,12 @@ class RunWriter:
                 raise
 
     def _flush_when_due(self) -> None:
-        if self._rows.full or self._plan.full or self._clock() - self._flushed_at >= FLUSH_S:
+        if self._rows.full or self._plan.full or self._server.full or self._flush_is_due:
             self.flush()
+
+    @property
+    def _flush_is_due(self) -> bool:
+        return self._clock() - self._flushed_at >= FLUSH_S
 
     def _load_progress(self) -> None:
         path = self.folder / PROGRESS_NAME
