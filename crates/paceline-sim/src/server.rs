@@ -226,7 +226,7 @@ impl Server {
         }
         match end {
             Ok(ReadEnd::Drained) => {}
-            Ok(ReadEnd::Eof) if matches!(state, State::Answering(_)) => {
+            Ok(ReadEnd::Eof) if matches!(state, State::Answering(_) | State::Flushing { .. }) => {
                 self.on_gone(token);
                 return;
             }

@@ -360,6 +360,11 @@ impl Server {
         match connection.state {
             State::Flushing { close: true } => {
                 connection.stream.shutdown();
+                if connection.gone_ns.is_some() {
+                    // Its client has closed its side already.
+                    self.pool.remove(token);
+                    return;
+                }
                 connection.state = State::Closing;
                 self.arm(token, now_ns() + LINGER_NS);
             }
@@ -410,6 +415,11 @@ impl Server {
         }
         let now = now_ns();
         connection.gone_ns = Some(now);
+        if let State::Flushing { close } = &mut connection.state {
+            // The answer is made, and what still waits for room in the socket is sent.
+            *close = true;
+            return;
+        }
         if self.config.ignore_half_close {
             return;
         }

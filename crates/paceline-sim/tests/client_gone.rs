@@ -98,6 +98,22 @@ fn a_server_may_take_no_notice() {
 }
 
 #[test]
+fn what_is_made_is_sent_to_a_slow_reader_that_has_closed_its_half() {
+    let engine = engine(&json!({}));
+    let mut client = engine.connect();
+    // Far more than the sockets' buffers hold.
+    let sim = json!({"ttft_us": 0, "itl_us": 0, "fault": {"kind": "huge_event", "bytes": 30_000_000}});
+    client.post("/v1/chat/completions", &sim, &support::chat(false));
+    engine.wait_until(|stats| stats.requests == 1 && stats.in_flight == 0);
+    client.close_sending();
+    let answer = client.answer();
+    assert_eq!(answer.ended, Ended::Whole);
+    assert!(answer.body.len() > 30_000_000);
+    assert_eq!(client.rest().1, Ended::Closed);
+    engine.wait_until(|stats| stats.connections == 0);
+}
+
+#[test]
 fn a_client_that_resets_has_gone_whatever_is_configured() {
     for config in [json!({"ignore_half_close": true}), json!({"cancel_delay_us": 60_000_000})] {
         let engine = engine(&config);

@@ -39,11 +39,21 @@ fn malformed_requests_are_survived() {
             .send(&format!("POST /v1/completions HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
         assert_eq!(client.answer().status, 400, "{body:?}");
     }
-    for unit in ["[", "{\"a\":", "{\"model\":[", "{\"tools\":["] {
+    let paths = [CHAT, "/v1/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"];
+    let units = [
+        "[",
+        "{\"a\":",
+        "{\"model\":[",
+        "{\"tools\":[",
+        "{\"input\":[",
+        "{\"messages\":[{\"content\":[",
+        "{\"content\":[",
+    ];
+    for (path, unit) in paths.iter().flat_map(|path| units.map(|unit| (path, unit))) {
         let body = unit.repeat(20_000);
         let mut client = engine.connect();
-        client.send(&format!("POST {CHAT} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
-        assert_eq!(client.answer().status, 400, "{unit} without end");
+        client.send(&format!("POST {path} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
+        assert_eq!(client.answer().status, 400, "{path}: {unit} without end");
     }
     // Half a request, and nothing, from clients that go.
     engine.connect().send("POST /v1/completions HTTP/1.1\r\ncontent-le");
