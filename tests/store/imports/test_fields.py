@@ -18,16 +18,33 @@ def test_missing_numbers() -> None:
         fields.number(None, "here")
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, 1e18])
+@pytest.mark.parametrize("value", [1e18, -1e18, 10**400, 10**13])
+def test_a_number_that_cannot_be_meant(value: float) -> None:
+    with pytest.raises(ConfigError, match="no number that can be meant"):
+        fields.number(value, "here")
+
+
+@pytest.mark.parametrize("value", [-1, 10**20, 1.5, None, True])
+def test_what_is_no_instant(value: object) -> None:
+    with pytest.raises(ConfigError, match="is no instant"):
+        fields.stamp(value, "here")
+
+
+def test_half_a_character_is_replaced() -> None:
+    assert fields.text_if("a\ud800b") == "a?b"
+    assert fields.text_if("") is None
+    assert fields.text_if(3) is None
+
+
+@pytest.mark.parametrize("value", [-1, 1.5])
 def test_what_is_no_count(value: float) -> None:
     with pytest.raises(ConfigError, match="is no count"):
         fields.count_or_none(value, "here")
 
 
-@pytest.mark.parametrize("value", [-0.001, 1e13])
-def test_what_is_no_duration(value: float) -> None:
+def test_what_is_no_duration() -> None:
     with pytest.raises(ConfigError, match="is no duration"):
-        fields.duration(value, "here")
+        fields.duration(-0.001, "here")
 
 
 def test_lines_say_where_they_are(tmp_path: Path) -> None:

@@ -99,9 +99,11 @@ def _merged(times: Floats, amounts: Floats) -> tuple[Floats, Floats]:
     """Groups of instants, each at its first, with the sum of their amounts."""
     unique, place = np.unique(times, return_inverse=True)
     summed = np.bincount(place, weights=amounts, minlength=len(unique))
+    # A list, since one item at a time is read.
+    behind = np.searchsorted(unique, unique + _MERGED_S, side="right").tolist()
     firsts = []
     at = 0
-    while at < len(unique):
+    while at < len(behind):
         firsts.append(at)
-        at = int(np.searchsorted(unique, unique[at] + _MERGED_S, side="right"))
+        at = behind[at]
     return unique[firsts], np.add.reduceat(summed, firsts)

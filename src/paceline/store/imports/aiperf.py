@@ -18,7 +18,10 @@ from paceline.store.imports.fields import (
     number,
     number_or_none,
     plain_url,
+    positive_if,
     read_document,
+    stamp,
+    text_if,
 )
 from paceline.store.imports.outcomes import outcome_of
 from paceline.store.imports.run import (
@@ -80,9 +83,9 @@ def read_records(records: list[tuple[str, dict[str, Any]]], path: Path) -> list[
     return [
         ImportedRun(
             tool=TOOL,
-            tool_version=_text(summary.get("aiperf_version")),
+            tool_version=text_if(summary.get("aiperf_version")),
             rows=rows,
-            endpoint=plain_url(next(iter(endpoint.get("urls") or ()), None)),
+            endpoint=plain_url(_first(endpoint.get("urls"))),
             model=_model(summary),
             protocol=_PROTOCOLS.get(str(endpoint.get("type"))),
             started_at=moment(origin_ns / 1e9),
@@ -112,10 +115,11 @@ class _Told:
         self.start_ns = self._stamp("request_start_ns")
 
     def _stamp(self, name: str) -> int:
-        value = self.metadata.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise bad(f"{self.where}: metadata.{name}", f"{value!r:.40} is no instant in ns")
-        return value
+        return stamp(self.metadata.get(name), f"{self.where}: metadata.{name}")
+
+    def _since(self, name: str, origin_ns: int) -> int | None:
+        """An instant that the record may have, counted from `origin_ns`."""
+        return None if self.metadata.get(name) is None else self._stamp(name) - origin_ns
 
     def _value(self, name: str) -> Any:
         return mapping(self.metrics.get(name), f"{self.where}: metrics.{name}").get("value")
@@ -137,11 +141,10 @@ class _Told:
         answer_ns = round((answer_ms or 0.0) * _NS_PER_MS) if thought else 0
         end = max([self._stamp("request_end_ns") - origin_ns, *(sent + at for at in offsets[-1:])])
         outcome, status, error = self._outcome(bool(offsets))
-        issued, acknowledged = self.metadata.get("credit_issued_ns"), self.metadata.get("request_ack_ns")
         return ImportedRow(
             sent_ns=sent,
-            due_ns=issued - origin_ns if scheduled and isinstance(issued, int) else None,
-            headers_ns=acknowledged - origin_ns if isinstance(acknowledged, int) else None,
+            due_ns=self._since("credit_issued_ns", origin_ns) if scheduled else None,
+            headers_ns=self._since("request_ack_ns", origin_ns),
             end_ns=end,
             phase="warmup" if self.metadata.get("benchmark_phase") == "warmup" else "measure",
             outcome=outcome,
@@ -211,9 +214,12 @@ def _endpoint(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _model(summary: dict[str, Any]) -> str | None:
     models = _config(summary).get("models")
-    items = models.get("items") if isinstance(models, dict) else None
-    first = items[0] if isinstance(items, list) and items else None
-    return _text(first.get("name")) if isinstance(first, dict) else None
+    first = _first(models.get("items")) if isinstance(models, dict) else None
+    return text_if(first.get("name")) if isinstance(first, dict) else None
+
+
+def _first(found: Any) -> Any:
+    return found[0] if isinstance(found, list) and found else None
 
 
 def _load(summary: dict[str, Any]) -> dict[str, Any]:
@@ -222,14 +228,18 @@ def _load(summary: dict[str, Any]) -> dict[str, Any]:
     for phase in phases if isinstance(phases, list) else []:
         if not isinstance(phase, dict) or phase.get("kind") == "warmup":
             continue
-        kind, rate, most = phase.get("type"), phase.get("rate"), phase.get("concurrency")
-        if kind == "concurrency" and isinstance(most, int):
-            return {"arrival": {"kind": "closed", "concurrency": most}}
-        if kind in ("poisson", "constant", "gamma") and isinstance(rate, int | float):
-            arrival = {"kind": kind, "rate_requests_s": float(rate)}
+        kind, rate, most = (
+            phase.get("type"),
+            positive_if(phase.get("rate")),
+            positive_if(phase.get("concurrency")),
+        )
+        if kind == "concurrency" and most is not None:
+            return {"arrival": {"kind": "closed", "concurrency": int(most)}}
+        if kind in ("poisson", "constant", "gamma") and rate is not None:
+            arrival = {"kind": kind, "rate_requests_s": rate}
             if kind == "gamma":
-                arrival["burstiness"] = phase.get("smoothness") or 1.0
-            cap = {"concurrency_cap": most} if isinstance(most, int) else {}
+                arrival["burstiness"] = positive_if(phase.get("smoothness")) or 1.0
+            cap = {} if most is None else {"concurrency_cap": int(most)}
             return {"arrival": arrival, **cap}
     return {}
 
@@ -251,7 +261,3 @@ def _figures(summary: dict[str, Any], where: str) -> dict[str, dict[str, float |
 
 
 _QUANTILES = ("p50", "p90", "p95", "p99", "max")
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

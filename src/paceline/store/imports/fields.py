@@ -11,8 +11,8 @@ from paceline.errors import ConfigError
 
 HINT = "see docs/guides/import.md for the forms that are read"
 _LONGEST_ERROR = 500
-# Seconds and milliseconds beyond this are no times.
-_MOST = 1e12
+# Beyond this no time (in s or ms), rate or count is meant.
+_LARGEST = 1e12
 
 
 def read_document(path: Path) -> Any:
@@ -83,16 +83,19 @@ def number_or_none(value: Any, where: str) -> float | None:
     """A finite number, or None for null."""
     if value is None:
         return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        raise bad(where, f"{value!r:.40} is no number")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise bad(where, f"{_shown(value)} is no number")
+    # An integer may have more digits than a float can hold.
+    if abs(value) > _LARGEST or not math.isfinite(value):
+        raise bad(where, f"{_shown(value)} is no number that can be meant")
     return float(value)
 
 
 def duration(value: Any, where: str) -> float:
     """A number that is not negative."""
     found = number(value, where)
-    if not 0.0 <= found <= _MOST:
-        raise bad(where, f"{value!r:.40} is no duration")
+    if found < 0.0:
+        raise bad(where, f"{_shown(value)} is no duration")
     return found
 
 
@@ -101,22 +104,38 @@ def count_or_none(value: Any, where: str) -> int | None:
     found = number_or_none(value, where)
     if found is None:
         return None
-    if found < 0 or found != int(found) or found > _MOST:
-        raise bad(where, f"{value!r:.40} is no count")
+    if found < 0 or found != int(found):
+        raise bad(where, f"{_shown(value)} is no count")
     return int(found)
 
 
-def text_or_none(value: Any, where: str) -> str | None:
-    """A text, or None for null."""
-    if value is not None and not isinstance(value, str):
-        raise bad(where, "this is no text")
+def stamp(value: Any, where: str) -> int:
+    """A Unix time in ns."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise bad(where, f"{_shown(value)} is no instant in ns")
     return value
+
+
+def text_if(value: Any) -> str | None:
+    """A text that can be stored; None for an empty one and for what is none."""
+    # JSON can write half a character, which no UTF-8 holds.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) and value else None
+
+
+def positive_if(value: Any) -> float | None:
+    """A rate or a number of streams; None for what cannot be one."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _LARGEST
+    return float(value) if usable else None
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.40}"
 
 
 def error_text(value: Any) -> str | None:
     """What went wrong, in one line and short."""
     words = " ".join(str(value).split()) if value else ""
-    return words[:_LONGEST_ERROR] or None
+    return text_if(words[:_LONGEST_ERROR])
 
 
 def plain_url(value: Any) -> str | None:

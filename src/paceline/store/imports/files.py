@@ -18,7 +18,11 @@ def read_file(path: Path, form: str | None = None) -> list[ImportedRun]:
         raise ConfigError(f"--format {form} is unknown", f"it is one of {', '.join(FORMATS)}")
     if path.is_dir():
         raise ConfigError(f"{path} is a folder", "name the file in it, as in benchmarks.json")
-    return _READERS[form or _found_out(path)](path)
+    runs = _READERS[form or _found_out(path)](path)
+    for run in runs:
+        if not all(row.fits for row in run.rows):
+            raise ConfigError(f"{path}: the requests lie further apart than any run is long", HINT)
+    return runs
 
 
 def _found_out(path: Path) -> str:
@@ -68,6 +72,8 @@ def _vllm(path: Path) -> list[ImportedRun]:
         documents = list(read_lines(path))
     except ConfigError:
         documents = [(str(path), read_document(path))]
+    if not documents:
+        raise ConfigError(f"{path}: the file holds no result", HINT)
     return [vllm.read_result(document, where) for where, document in documents]
 
 

@@ -14,7 +14,8 @@ from paceline.store.imports.fields import (
     mapping,
     number_or_none,
     plain_url,
-    text_or_none,
+    positive_if,
+    text_if,
 )
 from paceline.store.imports.outcomes import outcome_of
 from paceline.store.imports.run import (
@@ -27,6 +28,8 @@ from paceline.store.imports.run import (
 )
 
 TOOL = "guidellm"
+# The year 2223; in ns it still fits 64 bits.
+_LATEST_S = 8e9
 _STATUSES = {"successful": "ok", "incomplete": "cancelled", "errored": None}
 _FIGURES = {
     "ttft_ms": ("time_to_first_token_ms", 1.0),
@@ -58,7 +61,7 @@ def read_report(document: dict[str, Any], where: str) -> list[ImportedRun]:
     if not benchmarks:
         raise bad(where, "the report holds no benchmark")
     metadata = mapping(document.get("metadata"), f"{where}: metadata")
-    version = text_or_none(metadata.get("guidellm_version"), f"{where}: metadata.guidellm_version")
+    version = text_if(metadata.get("guidellm_version"))
     backend = _backend(document)
     return [
         _run(mapping(one, f"{where}: benchmarks[{k}]"), f"{where}: benchmarks[{k}]", version, backend)
@@ -97,7 +100,7 @@ def _run(benchmark: dict[str, Any], where: str, version: str | None, backend: di
         tool_version=version,
         rows=rows,
         endpoint=plain_url(backend.get("target") or worker.get("backend_target")),
-        model=_text(backend.get("model") or worker.get("backend_model")),
+        model=text_if(backend.get("model") or worker.get("backend_model")),
         protocol=_PROTOCOLS.get(str(backend.get("request_format"))),
         started_at=moment(origin_s),
         finished_at=moment(origin_s + max(row.end_ns for row in rows) / 1e9),
@@ -135,6 +138,8 @@ class _Told:
 
     def _time(self, found: dict[str, Any], name: str) -> float | None:
         value = number_or_none(found.get(name), f"{self.where}: {name}")
+        if value is not None and value > _LATEST_S:
+            raise bad(f"{self.where}: {name}", f"{value:.40} is no Unix time in seconds")
         return value if value is not None and value > 0.0 else None
 
     def _first(self, times: dict[str, Any], entry: dict[str, Any], *names: str) -> float | None:
@@ -167,13 +172,13 @@ class _Told:
             event_ns=events,
             event_kind=self._kinds(len(events)),
             event_tokens=_tokens(tokens, self.iterations, len(events)),
-            response_id=_text(self.entry.get("response_id")),
+            response_id=text_if(self.entry.get("response_id")),
             status=status,
             error=self.error if outcome != "ok" else None,
             prompt_tokens=self._count("prompt_tokens"),
             completion_tokens=self._usage(tokens),
             cached_tokens=self._count("cached_tokens"),
-            text=_text(self.entry.get("output")) or "",
+            text=text_if(self.entry.get("output")) or "",
         )
 
     def _count(self, name: str) -> int | None:
@@ -215,14 +220,14 @@ def _load(benchmark: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(strategy, dict):
         return {}
     kind = str(strategy.get("type_", ""))
-    rate, streams = strategy.get("rate"), strategy.get("streams")
-    if kind in ("constant", "poisson") and isinstance(rate, int | float):
-        return {"arrival": {"kind": kind, "rate_requests_s": float(rate)}}
+    rate = positive_if(strategy.get("rate"))
+    streams = positive_if(strategy.get("streams") or strategy.get("max_concurrency"))
+    if kind in ("constant", "poisson") and rate is not None:
+        return {"arrival": {"kind": kind, "rate_requests_s": rate}}
     if kind == "synchronous":
         return {"arrival": {"kind": "closed", "concurrency": 1}}
-    if kind in ("concurrent", "throughput"):
-        streams = streams or strategy.get("max_concurrency")
-        return {"arrival": {"kind": "closed", "concurrency": streams}} if isinstance(streams, int) else {}
+    if kind in ("concurrent", "throughput") and streams is not None:
+        return {"arrival": {"kind": "closed", "concurrency": int(streams)}}
     return {}
 
 
@@ -249,7 +254,3 @@ def _figures(benchmark: dict[str, Any], where: str) -> dict[str, dict[str, float
             **{key: None if value is None else value * factor for key, value in values.items()},
         }
     return figures
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -20,6 +20,7 @@ GAP_METRICS = ("itl_ms", "chunk_gap_ms", "longest_stall_ms", "fluidity")
 """Metrics that only the arrivals of all events tell."""
 
 _ROWS_A_BATCH = 2_000
+_LONGEST_NS = 366 * 24 * 3600 * 10**9
 # What no other tool's file holds.
 LACKS_ALWAYS = (
     "kernel receive stamps: times are what the tool's own process saw, its lateness included",
@@ -53,6 +54,12 @@ class ImportedRow:
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     text: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all its instants are some of a run of a year at most."""
+        instants = (self.sent_ns, self.due_ns, self.headers_ns, self.end_ns, *self.event_ns)
+        return all(at is None or abs(at) <= _LONGEST_NS for at in instants)
 
     def to_row(self, index: int) -> dict[str, Any]:
         """The row's columns; what may be null and is not known is."""

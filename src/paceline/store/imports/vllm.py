@@ -17,6 +17,8 @@ from paceline.store.imports.fields import (
     listing,
     number,
     number_or_none,
+    positive_if,
+    text_if,
 )
 from paceline.store.imports.outcomes import outcome_of
 from paceline.store.imports.run import ImportedRow, ImportedRun
@@ -56,7 +58,7 @@ def read_result(document: dict[str, Any], where: str) -> ImportedRun:
         tool=TOOL,
         tool_version=None,
         rows=rows,
-        model=_text(document.get("model_id")),
+        model=text_if(document.get("model_id")),
         protocol=_PROTOCOLS.get(str(document.get("backend") or document.get("endpoint_type"))),
         started_at=began,
         load=_load(document, where),
@@ -140,7 +142,7 @@ class _Told:
             event_ns=events,
             prompt_tokens=count_or_none(self._item("input_lens", k), f"{self.where}: input_lens[{k}]"),
             completion_tokens=self._tokens(k) if outcome == "ok" else None,
-            text=_text(self._item("generated_texts", k)) or "",
+            text=text_if(self._item("generated_texts", k)) or "",
         )
 
     def _tokens(self, k: int) -> int | None:
@@ -151,9 +153,9 @@ def _load(document: dict[str, Any], where: str) -> dict[str, Any]:
     """The arrivals: at a rate, or all at once under a cap, which is a closed loop."""
     cap = count_or_none(document.get("max_concurrency"), f"{where}: max_concurrency")
     n = count_or_none(document.get("num_prompts"), f"{where}: num_prompts")
-    rate = document.get("request_rate")
+    rate = positive_if(document.get("request_rate"))
     length = {"requests": n} if n else {}
-    if rate == "inf" or rate is None:
+    if rate is None:
         loop = cap or n
         return {"arrival": {"kind": "closed", "concurrency": loop}, **length} if loop else {}
     limits = {"concurrency_cap": cap} if cap else {}
@@ -165,8 +167,8 @@ def _load(document: dict[str, Any], where: str) -> dict[str, Any]:
         }
         return {"arrival": arrival, **limits, **length}
     burstiness = number_or_none(document.get("burstiness"), f"{where}: burstiness")
-    arrival = {"kind": "poisson", "rate_requests_s": number(rate, f"{where}: request_rate")}
-    if burstiness is not None and burstiness != 1.0:
+    arrival = {"kind": "poisson", "rate_requests_s": rate}
+    if burstiness is not None and burstiness > 0.0 and burstiness != 1.0:
         arrival |= {"kind": "gamma", "burstiness": burstiness}
     return {"arrival": arrival, **limits, **length}
 
@@ -199,7 +201,3 @@ def _date(document: dict[str, Any]) -> datetime | None:
         return datetime.strptime(str(document.get("date")), "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
