@@ -84,7 +84,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=SHAPES)
 def engine(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    sim = _core.Sim(json.dumps({"mode": "exact", **TIMES, **SHAPES[request.param]}))
+    sim = _core.Sim(json.dumps({"mode": "exact", "exact": {**TIMES, **SHAPES[request.param]}}))
     try:
         yield f"http://{sim.start()}", request.param
     finally:
@@ -94,7 +94,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("protocol", "streaming"), VARIANTS)
 def test_the_reference_engine(engine: tuple[str, str], protocol: Protocol, streaming: bool) -> None:
     url, shape = engine
-    body = raw(url, protocol, streaming, "sim")
+    body = raw(url, protocol, streaming, "truth")
     found = cross_check(protocol, streaming, body)
     assert found.prompt_tokens is not None
     if protocol != "openai-embeddings":
@@ -102,7 +102,7 @@ def test_the_reference_engine(engine: tuple[str, str], protocol: Protocol, strea
         more = {"plain": 0, "thinks": REASONING, "calls a tool": TOOL_CALL}[shape]
         assert found.kinds == CONTENT | (more if protocol != "openai-completions" else 0)
     # It also takes what the package itself sends: its headers, its fields.
-    direct = theirs(protocol, streaming, url, question(protocol, streaming, "sim"))
+    direct = theirs(protocol, streaming, url, question(protocol, streaming, "truth"))
     assert direct.completion_tokens == found.completion_tokens
     assert direct.finish == found.finish
 
