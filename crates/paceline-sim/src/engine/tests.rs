@@ -193,3 +193,26 @@ fn capacity_follows_from_the_configuration() {
         assert!((got / expected - 1.0).abs() < 0.005, "{slots} slots: {got} a second, not {expected}");
     }
 }
+
+#[test]
+fn prefills_alone_are_one_server_with_a_fixed_service_time() {
+    let config = EngineConfig { slots: 10_000, prefill_tok_s: 10_000.0, ..config() };
+    // 2 ms and 80 tokens at 10 a ms: 10 ms. At 70 a second the server is busy for 70 % of the time.
+    let (service_s, rate) = (0.010, 70.0);
+    let mut model = EngineModel::new(config, 1);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let (mut at_s, mut sum_s, mut out) = (0.0f64, 0.0f64, Vec::new());
+    let arrivals = 200_000u32;
+    for number in 0..u64::from(arrivals) {
+        at_s -= (1.0 - rng.random::<f64>()).ln() / rate;
+        let at_ns = (at_s * 1e9) as i64;
+        model.advance(at_ns, &mut out);
+        out.clear();
+        model.submit(job(number, 80, 1), at_ns).unwrap();
+        // Its own prefill ends last of those that are known.
+        sum_s += (model.prefill_free_ns - at_ns) as f64 / 1e9;
+    }
+    let expected_s = service_s + rate * service_s * service_s / (2.0 * (1.0 - rate * service_s));
+    let mean_s = sum_s / f64::from(arrivals);
+    assert!((mean_s / expected_s - 1.0).abs() < 0.03, "{mean_s} s, not {expected_s} s");
+}
