@@ -40,6 +40,8 @@ fn every_key_of_the_configuration_is_named() {
         r#"{"fault": {"?": 1}}"#,
         r#"{"fault": {"kind": "?"}}"#,
         r#"{"mode": "?"}"#,
+        r#"{"metrics": "?"}"#,
+        r#"{"rate_limit": {"?": 1}}"#,
     ] {
         assert_named(taken(config));
     }
