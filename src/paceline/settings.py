@@ -37,7 +37,8 @@ class MeasureSettings(BaseModel):
 
     timeout: a duration as on the command line (`120s`). slo: metric to limit, `ttft_ms = 500`. api_key_env:
     the variable that holds the key. headers_env: header name to the variable that holds its value. Secrets
-    themselves have no place in the file.
+    themselves have no place in the file. server_metrics, server_metrics_every, server_metrics_table, gpu: as
+    the options of these names.
     """
 
     model_config = _Model
@@ -49,6 +50,10 @@ class MeasureSettings(BaseModel):
     api_key_env: str | None = None
     headers_env: dict[str, str] = Field(default_factory=dict)
     ca_file: _Path | None = None
+    server_metrics: str | None = None
+    server_metrics_every: Annotated[str, AfterValidator(_duration)] | None = None
+    server_metrics_table: _Path | None = None
+    gpu: bool | None = None
 
     def headers(self) -> tuple[str, ...]:
         """`Name: value` of each header of headers_env; ConfigError when a variable is not set. Secret."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from paceline.cli.options import EndpointFlags, LoadFlags
     from paceline.cli.request_options import RequestFlags
+    from paceline.cli.server_options import ServerFlags
     from paceline.measure.job import Job
 
 
@@ -15,6 +16,7 @@ def asked_job(
     load: "LoadFlags",
     requests: "RequestFlags",
     endpoint: "EndpointFlags",
+    server: "ServerFlags",
     slo: str | None,
     name: str | None = None,
 ) -> "Job":
@@ -43,4 +45,5 @@ def asked_job(
         name=None if name is None else check_name(name),
         checked=endpoint.check,
         jobs=jobs,
+        server=server.watch(own),
     )

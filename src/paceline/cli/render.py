@@ -19,6 +19,8 @@ def say_head(prepared: "Prepared") -> None:
     talk(f"measuring {prepared.target.display}, model {prepared.target.model}")
     for line in (*prepared.job.load.describe(), request_words(prepared.job.workload), *prepared.notes):
         talk(f"  {line}")
+    if prepared.server is not None:
+        talk(f"  server metrics: {prepared.server.title} at {prepared.server.url}")
     if prepared.encodes_each:
         talk("  preparing requests: with this tokenizer each prompt is cut and encoded by itself")
 

@@ -74,6 +74,11 @@ class MetricsSource:
         return self.target.origin + self.path
 
     @property
+    def title(self) -> str:
+        """The engine's name for people."""
+        return self.table.title or self.engine
+
+    @property
     def counted_at_end(self) -> list[str]:
         """Counters that grow only when a request ends."""
         return sorted(one.name for one in self.table.metrics if one.counted == "end")
@@ -97,7 +102,7 @@ class Scraper:
         at_ns = started_ns + span_ns // 2
         found = source.table.values(text)
         if not found:
-            raise LookError(f"the page has no metrics of {source.table.title or source.engine}")
+            raise LookError(f"the page has no metrics of {source.title}")
         return [
             Reading(at_ns, span_ns, source.engine, name, self._kinds[name], value)
             for name, value in found.items()

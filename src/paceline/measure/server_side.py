@@ -99,7 +99,7 @@ def _tell(
         told["metrics"] = {
             "url": prepared.server.url,
             "engine": prepared.server.engine,
-            "title": prepared.server.table.title or prepared.server.engine,
+            "title": prepared.server.title,
             "counted_at_end": prepared.server.counted_at_end,
             "looks": _added(before.get("metrics"), scraped.looks),
         }

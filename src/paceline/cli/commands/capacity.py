@@ -8,6 +8,7 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import RESULT, EndpointFlags, LoadFlags
 from paceline.cli.request_options import RequestFlags
+from paceline.cli.server_options import ServerFlags
 from paceline.cli.study_options import STUDY, StudyReportFlags
 from paceline.errors import ConfigError
 
@@ -56,6 +57,7 @@ def capacity(  # noqa: PLR0917
     load: LoadFlags,
     requests: RequestFlags,
     endpoint: EndpointFlags,
+    server: ServerFlags,
     report: StudyReportFlags,
     search: SearchFlags,
     slo: Annotated[
@@ -111,7 +113,7 @@ def capacity(  # noqa: PLR0917
         if load.rate is not None:
             raise ConfigError("--rate is what is sought", "give the range to search: --over rate=0.5..64")
         load = replace(load, rate=lowest)
-    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, slo=slo)
+    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, server=server, slo=slo)
     threads = load.threads if load.threads is not None else settings().measure.threads
     plan = _plan(job, axis, (lowest, highest), search, threads)
     check_outputs(report.paths())

@@ -10,10 +10,12 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import RESULT, EndpointFlags, LoadFlags
 from paceline.cli.request_options import RequestFlags
+from paceline.cli.server_options import ServerFlags
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
     from paceline.measure.job import Job
+    from paceline.measure.scrape import ServerWatch
 
 SECOND = "Endpoint B, where it differs from A"
 
@@ -36,6 +38,13 @@ class SecondFlags:
         ),
     ] = None
     ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
+    server_metrics_b: Annotated[
+        str | None,
+        typer.Option(
+            help="Where B has its Prometheus metrics; else auto, where A's are not off.",
+            rich_help_panel=SECOND,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,7 @@ def compare(  # noqa: PLR0917
     load: LoadFlags,
     requests: RequestFlags,
     endpoint: EndpointFlags,
+    server: ServerFlags,
     second: SecondFlags,
     result: ComparisonFlags,
     model: Annotated[str | None, typer.Option("--model", "-m", help="Model of both endpoints.")] = None,
@@ -110,7 +120,7 @@ def compare(  # noqa: PLR0917
     smallest = parse_percentage(result.smallest_difference, "--smallest-difference")
     check_outputs(result.paths())
     if not _endpoints(a, b):
-        _refuse_load(load, requests, endpoint, second, (model, slo, name, pairs))
+        _refuse_load(load, requests, endpoint, server, second, model, slo, name, pairs)
         pair = stored_pair(a, b)
         return conclude_comparison(pair, result.paths(), smallest, threshold)
 
@@ -120,6 +130,7 @@ def compare(  # noqa: PLR0917
         load=load,
         requests=requests,
         endpoint=endpoint,
+        server=server,
         slo=slo,
         name=None if name is None else f"{name}-a",
     )
@@ -151,7 +162,15 @@ def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Jo
             ca_file=flags.ca_file_b,
         ),
         name=None if name is None else f"{name}-b",
+        server=_second_server(first.server, flags.server_metrics_b),
     )
+
+
+def _second_server(first: "ServerWatch", url: str | None) -> "ServerWatch":
+    """B's metrics: never those at A's URL."""
+    from paceline.measure.scrape import AUTO, OFF
+
+    return replace(first, metrics=url or (first.metrics if first.metrics in (AUTO, OFF) else AUTO))
 
 
 def _endpoints(a: str, b: str) -> bool:
@@ -165,15 +184,10 @@ def _endpoints(a: str, b: str) -> bool:
     return kinds[0]
 
 
-def _refuse_load(
-    load: LoadFlags,
-    requests: RequestFlags,
-    endpoint: EndpointFlags,
-    second: SecondFlags,
-    others: tuple[object, ...],
-) -> None:
-    given = (load, requests, endpoint, second, others)
-    if given != (LoadFlags(), RequestFlags(), EndpointFlags(), SecondFlags(), (None,) * len(others)):
+def _refuse_load(*given: object) -> None:
+    """Options, and option groups, that have no meaning for stored runs."""
+    groups = (LoadFlags(), RequestFlags(), EndpointFlags(), ServerFlags(), SecondFlags())
+    if any(one is not None and one not in groups for one in given):
         raise ConfigError(
             "stored runs are compared as they are: options of load, requests and endpoints have no meaning",
             "leave them out, or give two URLs to measure",

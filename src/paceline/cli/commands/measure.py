@@ -7,6 +7,7 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import RESULT, EndpointFlags, LoadFlags, ReportFlags
 from paceline.cli.request_options import RequestFlags
+from paceline.cli.server_options import ServerFlags
 
 
 @with_groups
@@ -15,6 +16,7 @@ def measure(  # noqa: PLR0917
     load: LoadFlags,
     requests: RequestFlags,
     endpoint: EndpointFlags,
+    server: ServerFlags,
     report: ReportFlags,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Model; may be left out where the server has one.")
@@ -41,7 +43,9 @@ def measure(  # noqa: PLR0917
     from paceline.measure import driver
     from paceline.measure.job import prepare
 
-    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, slo=slo, name=name)
+    job = asked_job(
+        url, model=model, load=load, requests=requests, endpoint=endpoint, server=server, slo=slo, name=name
+    )
     check_outputs(report.paths())
     prepared = prepare(job)
     say_head(prepared)

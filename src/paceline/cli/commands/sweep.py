@@ -8,6 +8,7 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import RESULT, EndpointFlags, LoadFlags
 from paceline.cli.request_options import RequestFlags
+from paceline.cli.server_options import ServerFlags
 from paceline.cli.study_options import STUDY, StudyReportFlags
 from paceline.errors import ConfigError
 
@@ -20,6 +21,7 @@ def sweep(  # noqa: PLR0917
     load: LoadFlags,
     requests: RequestFlags,
     endpoint: EndpointFlags,
+    server: ServerFlags,
     report: StudyReportFlags,
     over: Annotated[
         list[str],
@@ -82,7 +84,7 @@ def sweep(  # noqa: PLR0917
     settle_ns = 0 if settle.strip() in ("0", "0s") else parse_duration_ns(settle, "--settle")
     first_rate = next((axis.values[0] for axis in axes if axis.name == RATE), None)
     load = _with_defaults(load, first_rate)
-    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, slo=slo)
+    job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, server=server, slo=slo)
     threads = load.threads if load.threads is not None else settings().measure.threads
     # All points are looked at before the first is measured.
     for at in points:
