@@ -34,6 +34,13 @@ def test_an_open_loop_says_from_where_its_headline_counts(tmp_path: Path) -> Non
     assert "our headline counts from" in text(tmp_path, "vllm", load=OPEN)
 
 
+def test_requests_hung_up_on_are_told_of(tmp_path: Path) -> None:
+    left = [{**row, "outcome": "hung_up"} if row["outcome"] == "ok" else row for row in rows()]
+    shown = render_text(conformance(report(tmp_path, left), definitions(["vllm"])))
+    assert "hung up on, as planned" in shown
+    assert "hung up on" not in text(tmp_path / "none", "vllm")
+
+
 def test_sources_with_their_version(tmp_path: Path) -> None:
     assert "vllm-project/guidellm src/guidellm/schemas/base/statistics.py 0.8.1" in text(tmp_path, "guidellm")
 

@@ -21,7 +21,7 @@ _RATES = ("output_tok_s", "requests_s")
 _OWN_WORDS = {
     "itl_ms": "gaps between token-bearing events, pooled, each divided among the tokens its event carries",
     "output_tok_s": "tokens of the measured requests a second, over the steady part",
-    "requests_s": "measured requests that ended `ok` a second, over the steady part",
+    "requests_s": "measured requests a second that ended `ok`, or hung up as planned, over the steady part",
 }
 OWN_MEANING = {name: _OWN_WORDS.get(name) or OWN_METRICS[name].definition for name in METRICS}
 """What our figures of the view mean, by metric."""

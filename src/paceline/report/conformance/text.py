@@ -30,6 +30,10 @@ def _head(view: Conformance) -> list[str]:
         lines.append(
             "open loop: all count from the sending here; our headline counts from when a request was due"
         )
+    if hung_up := view.report.evidence.by_outcome.get("hung_up"):
+        lines.append(
+            f"{hung_up:,} hung up on, as planned: in our figures, and in no tool's, as none hangs up"
+        )
     return [line for text in lines for line in _wrap(text)]
 
 
