@@ -1,15 +1,17 @@
 """What a probe has found is kept, and is what a measurement begins with."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paceline import _core
 from paceline.endpoints.target import Target
 from paceline.measure.job import Job, prepare
 from paceline.measure.load_spec import LoadOptions, plan_load
 from paceline.measure.probing import known_dialect, known_protocol, lookup, probe_endpoint
-from paceline.protocols import DEFAULT_DIALECT, Protocol
+from paceline.protocols import DEFAULT_DIALECT, PROTOCOLS, Protocol
 from paceline.store.probes import probe_file
 from paceline.workloads.spec import WorkloadSpec
 from tests.support.fake_server import NOT_FOUND, FakeServer, serving
@@ -77,3 +79,36 @@ def test_a_measurement_begins_with_what_was_found(protocol: Protocol) -> None:
         assert len(server.bodies) == asked + 1
     assert prepared.target.protocol == protocol
     assert prepared.load_target.streaming is (protocol != "openai-embeddings")
+
+
+ENGINE = {
+    "mode": "exact",
+    "exact": {"ttft_us": 500, "itl_us": 200, "output_tokens": 4, "reasoning_tokens": 1, "prefix_cache": True},
+    "metrics": "tgi",
+    "rate_limit": {"requests_per_min": 600},
+    "image_tokens": 77,
+}
+
+
+def test_the_reference_engine_is_found_to_be_what_it_is() -> None:
+    engine = _core.Sim(json.dumps(ENGINE))
+    url = engine.start()
+    try:
+        found, _ = probe_endpoint(Target.parse(url))
+    finally:
+        engine.stop()
+    assert {name for name, one in found.protocols.items() if one.answers.answer == "yes"} == set(PROTOCOLS)
+    assert (found.models, found.model, found.server.header) == (("truth",), "truth", "paceline-sim")
+    assert found.server.kind == "tgi"
+    features = found.features
+    assert features.images.value == 77
+    assert features.exact_output.reason == "ignore_eos: 24 tokens in place of 4"
+    assert features.reasoning.value == ["reasoning_content"]
+    assert isinstance(features.cache_reporting.value, int)
+    assert features.cache_reporting.value > 1000
+    for name in ("per_chunk_usage", "token_ids", "log_probabilities", "keep_alive", "rate_limit_headers"):
+        assert getattr(features, name).answer == "yes", name
+    assert "x-ratelimit-limit-requests" in found.rate_limits
+    # It runs by this machine's clock.
+    assert found.clock_offset is not None
+    assert abs(found.clock_offset.value_ms) <= found.clock_offset.uncertainty_ms + 1

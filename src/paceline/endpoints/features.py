@@ -81,15 +81,17 @@ def log_probabilities(ask: Questions) -> Finding:
 
 
 def reasoning(said: list[Said]) -> Finding:
-    """Thinking that is sent apart from the answer, in any of the answers that came anyway."""
+    """Thinking that is sent apart from the answer, in any of the answers that came anyway, the best first."""
     answered = [one for one in said if one.answered]
     came = [one for one in answered if any(kind & REASONING for kind in one.seen["event_kind"])]
     counts = any(one.seen["reasoning_tokens"] is not None for one in answered)
     tail = "; usage has a field for its tokens" if counts else ""
     if came:
-        text = "".join(_text(one) for one in came)
+        # The names are those of one protocol.
+        text = "".join(_text(one) for one in came if one.tiny.protocol == came[0].tiny.protocol)
         names = [name for name in _REASONING_FIELDS if f'"{name}"' in text or f"{name}_delta" in text]
-        return yes(f"thinking came apart from the answer{tail}", names)
+        where = f" in {', '.join(names)}" if names else ""
+        return yes(f"thinking came apart from the answer{where}{tail}", names)
     if not answered:
         return unknown("there was no answer")
     return unknown(f"none came in {len(answered)} short answers: this model may not think{tail}")

@@ -179,7 +179,8 @@ def _features(
 ) -> tuple[Features, ExactOutput | None]:
     """The further questions, in the preferred protocol."""
     generates = preferred is not None and preferred != "openai-embeddings"
-    everything = [said for one in spoken.values() for said in (one.stream, one.whole)]
+    ordered = [spoken[name] for name in sorted(spoken, key=_PREFERENCE.index)]
+    everything = [said for one in ordered for said in (one.stream, one.whole)]
 
     def asked(what: str, question: Callable[[_Spoken], Finding]) -> Finding:
         if preferred is None or not generates:

@@ -10,6 +10,7 @@ from paceline.cli.output import check_outputs, talk, wrapped, write_output
 
 if TYPE_CHECKING:
     from paceline.endpoints.probe_record import Finding, Probe, ProtocolFindings
+    from paceline.protocols import ProtocolInfo
 
 _NAME_WIDTH = 20
 
@@ -89,7 +90,7 @@ def probe_lines(found: "Probe") -> list[str]:
 
     lines = [f"{found.endpoint}, model {found.model}", "", PROTOCOL_HEADER]
     for name, one in found.protocols.items():
-        lines += _protocol_lines(PROTOCOLS[name].short, one)
+        lines += _protocol_lines(PROTOCOLS[name], one)
     if found.preferred is not None:
         lines += wrapped(f"  measured by default: {PROTOCOLS[found.preferred].short}").splitlines()
     lines += ["", "features"]
@@ -101,13 +102,14 @@ def probe_lines(found: "Probe") -> list[str]:
 PROTOCOL_HEADER = f"{'protocols':<{_NAME_WIDTH + 2}}{'streaming':<11}{'usage':<9}{'whole':<9}usage"
 
 
-def _protocol_lines(short: str, one: "ProtocolFindings") -> list[str]:
+def _protocol_lines(info: "ProtocolInfo", one: "ProtocolFindings") -> list[str]:
     """A row under `PROTOCOL_HEADER`, and what is to be said besides."""
     if one.answers.answer != "yes":
-        return _row(short, one.answers)
-    row = f"  {short:<{_NAME_WIDTH}}{one.streaming.answer:<11}{one.usage_in_stream.answer:<9}"
+        return _row(info.short, one.answers)
+    row = f"  {info.short:<{_NAME_WIDTH}}{one.streaming.answer:<11}{one.usage_in_stream.answer:<9}"
     row += f"{one.whole.answer:<9}{one.usage_whole.answer}"
-    said = [part.reason for part in (one.streaming, one.whole) if part.reason is not None]
+    parts = (one.streaming, one.whole) if info.streams else (one.whole,)
+    said = [part.reason for part in parts if part.reason is not None]
     return [row, *(line for reason in said for line in _wrapped_row("", reason))]
 
 
