@@ -100,3 +100,11 @@ def test_goodput_rests_on_the_window_and_the_requests_of_the_throughput(whole_ru
     assert everything.requests_s == pace.requests_s == pytest.approx(20.0)
     assert half.requests_s == pytest.approx(10.0)
     assert (half.met, half.attempted) == (10, 20)
+
+
+def test_a_hang_up_meets_what_applies_to_it() -> None:
+    left = make_row(outcome="hung_up", hangup_ns=140_000_000, stopped_ns=170_000_000, completion_tokens=None)
+    going_on = {**left, "stopped_ns": None}
+    assert of([left], "ttft_ms=100,e2e_ms=1,tpot_ms=1,fluidity=1,longest_stall_ms=20").met == 1
+    assert of([left], "ttft_ms=99").met == 0
+    assert of([left, going_on, make_row()], "stop_ms=50").met == 2

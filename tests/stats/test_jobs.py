@@ -129,7 +129,7 @@ def test_jobs_come_in_the_order_of_their_start() -> None:
 @pytest.mark.parametrize("open_loop", [False, True])
 def test_a_plan_in_any_order_and_of_more_jobs(open_loop: bool) -> None:
     rows, plan = chat_jobs(5, 3)
-    shuffled = plan.take(pa.array(np.random.default_rng(1).permutation(plan.num_rows)))
+    shuffled = plan.take(np.random.default_rng(1).permutation(plan.num_rows))
     whole, few = jobs(rows, shuffled, open_loop=open_loop), jobs(rows.slice(0, 6), plan, open_loop=open_loop)
     assert whole.skipped_calls.tolist() == [0] * 5
     assert few.session.tolist() == [0, 1]

@@ -6,7 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paceline.stats.metrics import METRICS, MetricSamples, coalesced_share, derive
+from paceline.stats.metrics import (
+    JOB_METRICS,
+    METRICS,
+    MetricSamples,
+    coalesced_share,
+    derive,
+    metric_info,
+)
 from tests.support.rows import lognormal_rows, make_row, rows_table
 
 ORIGINS = {0: 1_000_000_000, 1: 9_000_000_000}
@@ -261,3 +268,58 @@ def test_a_large_table_agrees_with_a_loop_over_its_rows() -> None:
     np.testing.assert_allclose(found["tpot_ms"].values, tpots)
     np.testing.assert_allclose(found["output_tok_s"].values, 1000.0 / np.array(tpots))
     np.testing.assert_allclose(found["fluidity"].values, fluid)
+
+
+def hung_up(**columns: Any) -> dict[str, Any]:
+    """The caller leaves 45 ms after the last of three tokens; the server stops 30 ms later."""
+    given = {"event_ms": (100, 110, 135), "end_ms": 180.0, "completion_tokens": None, "end_marker": False}
+    return make_row(
+        outcome="hung_up", **{**given, "hangup_ns": 180_000_000, "stopped_ns": 210_000_000, **columns}
+    )
+
+
+def test_until_the_hang_up_all_counts_and_nothing_after_it() -> None:
+    found = derived(hung_up())
+    assert values(found) == {
+        "ttft_ms": [100.0],
+        "ttfat_ms": [100.0],
+        "ttft_from_intended_ms": [100.0],
+        "ttfat_from_intended_ms": [100.0],
+        "chunk_gap_ms": [10.0, 25.0],
+        "itl_ms": [10.0, 25.0],
+        # The caller waited 45 ms for a token that never came.
+        "longest_stall_ms": [45.0],
+        "stop_ms": [30.0],
+    }
+    assert all(not len(samples.censored) for samples in found.values())
+
+
+def test_a_server_that_does_not_stop_took_at_least_as_long_as_it_was_watched() -> None:
+    found = derived(hung_up(), hung_up(stopped_ns=None), make_row(), hangup_wait_ns=2_000_000_000)
+    assert found["stop_ms"].values.tolist() == [30.0]
+    assert found["stop_ms"].censored.tolist() == [2000.0]
+
+
+def test_who_hangs_up_on_a_thinking_model_waited_at_least_so_long_for_an_answer() -> None:
+    found = derived(hung_up(event_kind=[2, 2, 2]))
+    assert found["ttft_ms"].values.tolist() == [100.0]
+    assert found["ttfat_ms"].censored.tolist() == [180.0]
+
+
+def test_only_what_a_hang_up_touches_is_approximate_by_it() -> None:
+    found = derived(hung_up(), make_row())
+    assert found["itl_ms"].approximate
+    assert not found["tpot_ms"].approximate
+
+
+def test_embeddings_have_an_end_and_no_tokens() -> None:
+    row = make_row(event_ms=(40,), event_kind=[8], completion_tokens=None, finish_reason="completed")
+    for streaming in (False, True):
+        found = derived({**row, "streaming": streaming})
+        assert values(found) == {"e2e_ms": [40.0], "e2e_from_intended_ms": [40.0]}
+
+
+def test_job_metrics_are_described_beside_those_of_requests() -> None:
+    assert metric_info("job_ms").unit == "ms"
+    assert metric_info("ttft_ms") is METRICS["ttft_ms"]
+    assert not JOB_METRICS.keys() & METRICS.keys()

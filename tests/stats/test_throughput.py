@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paceline.stats.steady import Throughput, throughput
+from paceline.stats.steady import Throughput, steady_windows, throughput
 from paceline.stats.tokens import count_tokens
+from tests.support.jobs import call_row, chat_jobs
 from tests.support.rows import lognormal_rows, make_row, rows_table
 
 TTFT_MS, ITL_MS, TOKENS = 50.0, 10.0, 20
@@ -188,3 +189,48 @@ def test_the_whole_run_can_be_asked_for() -> None:
     assert not found.steady
     assert found.requests_s == found.whole_requests_s == pytest.approx(20 / found.seconds)
     assert not rates(closed(8, 8), whole_run=True).at_will
+
+
+def test_embeddings_have_prompt_tokens_a_second() -> None:
+    rows = [
+        make_row(
+            sent_ms=40.0 * k,
+            event_ms=(40.0 * k + 40.0,),
+            end_ms=40.0 * k + 40.0,
+            event_kind=[8],
+            completion_tokens=None,
+            streaming=False,
+            prompt_tokens=100,
+        )
+        for k in range(50)
+    ]
+    table = rows_table(rows)
+    found = throughput(table, {0: 0}, count_tokens(table))
+    assert found.output_tok_s == 0.0
+    assert found.requests_s == pytest.approx(25.0, rel=0.01)
+    assert found.prompt_tok_s == pytest.approx(2500.0, rel=0.01)
+
+
+@pytest.mark.parametrize("think_ms", [0.0, 400.0])
+def test_jobs_fill_the_loop_however_long_they_think(think_ms: float) -> None:
+    rows, _ = chat_jobs(200, 4, job_sigma=0.0, think_ms=think_ms, concurrency=8)
+    found = throughput(rows, {0: 0}, count_tokens(rows))
+    # A call takes about 170 ms and 1 ms to its end, and 8 jobs are always going on.
+    turn_s = (100.0 * float(np.exp(0.05**2 / 2)) + 70.0 + 1.0) / 1e3
+    whole_s = 4 * turn_s + 3 * think_ms / 1e3
+    assert found.steady
+    assert found.requests_s == pytest.approx(8 * 4 / whole_s, rel=0.02)
+
+
+def test_of_an_open_loop_of_jobs_the_arrivals_of_jobs_end_the_window() -> None:
+    rows = [
+        call_row(job, step, sent_ms=sent, event_ms=(sent + 10.0,), end_ms=sent + 10.0)
+        for job in range(100)
+        for step in range(3)
+        for sent in [100.0 * job + 500.0 * step]
+    ]
+    windows = steady_windows(rows_table(rows), {0: 0}, open_loop=True)
+    # From the first job, and the time of one later, to the start of the last: not to its last call.
+    assert [(w.start_ns, w.end_ns) for w in windows] == [(1_010_000_000, 9_900_000_000)]
+    whole = steady_windows(rows_table(rows), {0: 0}, open_loop=True, whole_run=True)
+    assert [(w.start_ns, w.end_ns, w.steady) for w in whole] == [(0, 10_910_000_000, False)]

@@ -127,3 +127,21 @@ def test_totals_of_nothing() -> None:
     assert totals.completion is None
     assert totals.counted == 0
     assert totals.mismatch_share is None
+
+
+def test_an_embedding_is_no_token() -> None:
+    rows = rows_table([make_row(event_ms=(40,), event_kind=[8], completion_tokens=None, streaming=False)])
+    counts = count_tokens(rows)
+    assert (counts.per_event.tolist(), counts.streamed.tolist()) == ([0], [0])
+    assert not counts.approximate.any()
+    assert not counts.mismatch.any()
+    assert token_totals(rows, counts).prompt == 10
+
+
+def test_usage_before_a_hang_up_is_not_the_answer_s() -> None:
+    # Anthropic's first event says one token, whatever follows.
+    rows = rows_table([make_row(outcome="hung_up", completion_tokens=1, prompt_tokens=7)])
+    counts = count_tokens(rows)
+    totals = token_totals(rows, counts)
+    assert (counts.streamed.tolist(), counts.mismatch.tolist()) == ([4], [False])
+    assert (totals.prompt, totals.counted, totals.mismatch_share) == (7, 4, None)

@@ -246,7 +246,7 @@ def _run_facts(report: Report) -> list[tuple[str, str]]:
         ("endpoint", f"{manifest.endpoint}, {manifest.protocol}"),
         ("model", manifest.model),
         ("load", load_words(manifest.load)),
-        ("requests", workload_words(manifest.workload)),
+        ("requests", workload_words(manifest.workload, manifest.protocol)),
         ("seed", str(manifest.load.get("seed", "-"))),
         ("outcomes", outcome_words(report)),
         ("speed", speed_words(report)),

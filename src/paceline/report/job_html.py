@@ -17,11 +17,12 @@ from paceline.report.job_words import (
     parts_shares,
     parts_title,
     turn_tables,
+    whole_percent,
 )
 from paceline.report.model import Report
 from paceline.report.words import figure
 from paceline.stats.turns import TtftGroup
-from paceline.units import format_ms, format_percentage
+from paceline.units import format_ms
 
 _MOST_ROWS = 200
 
@@ -38,16 +39,14 @@ def job_context(report: Report) -> dict[str, Any] | None:
     return {
         "title": "Jobs",
         "parts_title": parts_title(jobs),
-        "parts_label": ", ".join(
-            f"{PART_NAMES[part]} {format_percentage(share)}" for part, _, share in shares
-        ),
+        "parts_label": ", ".join(f"{PART_NAMES[part]} {whole_percent(of)}" for part, _, of in shares),
         "parts": [
             {
                 "key": part.name.lower(),
                 "name": PART_NAMES[part],
                 "meaning": PART_MEANINGS[part],
                 "time": format_ms(ms),
-                "share": format_percentage(share),
+                "share": whole_percent(share),
                 "grow": round(1000.0 * share, 2),
             }
             for part, ms, share in shares

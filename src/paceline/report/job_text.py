@@ -5,10 +5,16 @@ from rich.table import Table
 from rich.text import Text
 
 from paceline.report.job_figures import JobFigures
-from paceline.report.job_words import PART_NAMES, groups_head, parts_shares, parts_title, turn_tables
+from paceline.report.job_words import (
+    PART_NAMES,
+    groups_head,
+    parts_shares,
+    parts_title,
+    turn_tables,
+    whole_percent,
+)
 from paceline.report.words import printable
 from paceline.stats.critical_path import Part
-from paceline.units import format_percentage
 
 _BAR_WIDTH = 76
 # Told apart without colours, from dense to thin.
@@ -38,7 +44,7 @@ def parts_bar(figures: JobFigures) -> list[RenderableType]:
     for (part, _, share), cells in zip(shares, _cells([share for *_, share in shares]), strict=True):
         bar.append(_BLOCKS[part] * cells, style=_COLOURS[part])
         legend.append(_BLOCKS[part], style=_COLOURS[part])
-        legend.append(f" {PART_NAMES[part]} {format_percentage(share)}   ", style="dim")
+        legend.append(f" {PART_NAMES[part]} {whole_percent(share)}  ", style="dim")
     legend.rstrip()
     return [Text(parts_title(figures)), bar, legend]
 
@@ -75,7 +81,7 @@ def markdown_lines(figures: JobFigures) -> list[str]:
     shares = parts_shares(figures)
     if shares:
         lines += ["", f"{parts_title(figures)}.", ""]
-        rows = [[PART_NAMES[part], f"{ms:,.0f}", format_percentage(share)] for part, ms, share in shares]
+        rows = [[PART_NAMES[part], f"{ms:,.0f}", whole_percent(share)] for part, ms, share in shares]
         lines += table_lines(["part", "mean, ms", "share"], rows)
     for what, table in turn_tables(figures, _MOST_LINES):
         lines += ["", *table_lines(groups_head(f"TTFT by {what}"), table)]

@@ -135,6 +135,11 @@ def parts_shares(figures: JobFigures) -> list[tuple[Part, float, float]]:
     return [(part, ms, ms / whole) for part, ms in parts.items() if ms > 0.0] if whole > 0.0 else []
 
 
+def whole_percent(share: float) -> str:
+    """`39%`; `<1%` of what is little, and not nothing."""
+    return "<1%" if 0.0 < share < 0.005 else f"{100.0 * share:.0f}%"
+
+
 def parts_title(figures: JobFigures) -> str:
     """What the bar of the parts is of."""
     parts = figures.parts_ms() or {}

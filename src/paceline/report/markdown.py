@@ -34,7 +34,7 @@ def render_markdown(report: Report) -> str:
     jobs = report.evidence.jobs
     lines += _pairs(
         ("Load", load_words(manifest.load)),
-        ("Workload", workload_words(manifest.workload)),
+        ("Workload", workload_words(manifest.workload, manifest.protocol)),
         ("Requests", outcome_words(report)),
         *(job_rows(jobs) if jobs is not None else []),
         ("Speed", speed_words(report)),

@@ -110,7 +110,7 @@ def _facts(report: Report) -> RenderableType:
         ("Model", manifest.model),
         ("Load", load_words(manifest.load)),
     ]
-    workload = workload_words(manifest.workload)
+    workload = workload_words(manifest.workload, manifest.protocol)
     if workload:
         rows.append(("Workload", workload))
     rows.append(("Requests", outcome_words(report)))

@@ -116,13 +116,15 @@ METRICS: dict[str, MetricInfo] = {
     )
 }
 
-_WHOLE_JOB = "last generated token, or the hang-up, of its last call"
+_FIRST_SENT = "first byte of a job's first request written"
+_JOB_DUE = "instant at which the schedule meant a job to start"
+_JOB_DONE = "last generated token, or the hang-up, of its last call"
 
 JOB_METRICS: dict[str, MetricInfo] = {
     info.name: info
     for info in (
-        MetricInfo("job_ms", "ms", "lower", f"first byte of a job's first request written -> {_WHOLE_JOB}", "jobs"),
-        MetricInfo("job_from_intended_ms", "ms", "lower", f"instant at which the schedule meant a job to start -> {_WHOLE_JOB}", "jobs"),
+        MetricInfo("job_ms", "ms", "lower", f"{_FIRST_SENT} -> {_JOB_DONE}", "jobs"),
+        MetricInfo("job_from_intended_ms", "ms", "lower", f"{_JOB_DUE} -> {_JOB_DONE}", "jobs"),
     )
 }
 """Of whole jobs, one sample a job: see `stats.jobs`."""
@@ -198,7 +200,8 @@ class _Derivation:
         unfinished = frame.equals("outcome", "timeout") | frame.equals("outcome", "cancelled")
         self.unfinished = frame.measured & unfinished
         self.end_ns = frame.ints("end_ns")
-        self.approximate = bool((self.counts.approximate & self.heard).any())
+        self.approximate = bool((self.counts.approximate & self.streamed).any())
+        self.heard_approximate = bool((self.counts.approximate & self.heard).any())
 
     def _per_request(
         self,
@@ -295,7 +298,7 @@ class _Derivation:
             each = tokens[events]
             if (each == 1).all():
                 # The same samples: millions of them are not kept twice.
-                itl = MetricSamples("itl_ms", gap_ms, at_ns, row, approximate=self.approximate)
+                itl = MetricSamples("itl_ms", gap_ms, at_ns, row, approximate=self.heard_approximate)
                 return [chunk, itl]
             per_token = gap_ms / each
         else:
@@ -306,7 +309,7 @@ class _Derivation:
             np.repeat(per_token, each),
             np.repeat(at_ns, each),
             np.repeat(row, each),
-            approximate=self.approximate,
+            approximate=self.heard_approximate,
         )
         return [chunk, itl]
 

@@ -188,6 +188,9 @@ def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int |
 
     tail = (1.0 - confidence) / 2.0
     effective = n / inflation
+    if effective <= 1.0 < inflation:
+        # One observation, or the calls of one job, bound nothing.
+        return None, None
 
     def too_high(rank: int) -> float:
         """P(fewer than `rank` values lie under the quantile)."""
