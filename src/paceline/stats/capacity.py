@@ -23,11 +23,11 @@ BEYOND = 8.0
 _LOGIT_MOST, _LOGIT_STEP = 14.0, 0.05
 _LOGITS = np.arange(-_LOGIT_MOST, _LOGIT_MOST + _LOGIT_STEP / 2, _LOGIT_STEP)
 # d logit(share) / d log(load), from sluggish to a wall.
-_SLOPES = np.geomspace(3.0, 400.0, 16)
+_SLOPES = np.geomspace(3.0, 400.0, 14)
 # Requests that tell as much as one independent one.
-_INFLATIONS = np.geomspace(1.0, 256.0, 9)
+_INFLATIONS = np.geomspace(1.0, 256.0, 7)
 # Requests that fail at any load, as a part of those that may fail.
-_FLOORS = np.array([0.0, 0.25, 0.5, 0.75])
+_FLOORS = np.array([0.0, 0.35, 0.7])
 # The curve is taken for logistic within this distance of the logarithm of the load.
 _NEAR = 0.15
 # More than this times what may be missed is no longer on the curve.
@@ -80,27 +80,25 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     of loads of interest; the capacity may lie beyond it by a factor of 8.
     """
     loads = np.log([step.load for step in steps])
-    tables = [_told(step, share, near=True) for step in steps]
     grid = np.linspace(math.log(lowest / BEYOND), math.log(highest * BEYOND), _COARSE)
-    weight, slope, inflation = _marginal(tables, loads, share, grid)
-    # Once to find out which steps are near, once more since that moves the middle.
-    for _ in range(2):
+    tables = [_told(step, share, near=True) for step in steps]
+    # Once to find out which steps are near, once more on where the capacity then lies.
+    for points in (_COARSE, _FINE):
+        weight = _marginal(tables, loads, share, grid)[0]
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
-        tables = [
-            _told(step, share, near=abs(load - middle) <= _NEAR)
-            for step, load in zip(steps, loads.tolist(), strict=True)
-        ]
-        kept = np.flatnonzero(_marginal(tables, loads, share, grid)[0] > _NEGLIGIBLE)
-        grid = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], _FINE)
-        weight, slope, inflation = _marginal(tables, loads, share, grid)
-    return Posterior(grid, weight, slope, inflation)
+        near = np.abs(loads - middle) <= _NEAR
+        tables = [_told(step, share, near=bool(close)) for step, close in zip(steps, near, strict=True)]
+        if points == _FINE:
+            kept = np.flatnonzero(weight > _NEGLIGIBLE)
+            grid = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], _FINE)
+    return Posterior(grid, *_marginal(tables, loads, share, grid))
 
 
 def _told(step: Step, share: float, *, near: bool) -> Floats:
     """What a step tells of the share at its load, as a table like that of `_table`.
 
     Where too many missed, the load may be more than can be served at all, and the share then only says how
-    long the step was; or something else went wrong. So it is 10 to 1 evidence of too high a load, and no more.
+    long the step was; or something else went wrong. So it is 10 to 1 evidence of too high a load, not more.
     """
     if step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted:
         enough = np.log(share / (1.0 - share)) < _LOGITS
@@ -110,20 +108,32 @@ def _told(step: Step, share: float, *, near: bool) -> Floats:
 
 def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
     """The weight of each capacity of the grid, and the expected slope and inflation."""
-    total = np.zeros((len(_INFLATIONS), len(grid), len(_SLOPES), len(_FLOORS)))
-    always = _FLOORS * (1.0 - share)
-    at = share / (1.0 - always)
-    offset = np.log(at / (1.0 - at))
+    total = np.zeros((len(_INFLATIONS), len(_FLOORS), len(grid), len(_SLOPES)))
+    places, starts = _floored(share)
     for table, load in zip(tables, loads, strict=True):
-        logit = offset - ((load - grid)[:, None] * _SLOPES)[:, :, None]
-        p = np.clip((1.0 - always) / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))), 1e-9, 1.0 - 1e-9)
-        place = np.rint((np.log(p / (1.0 - p)) + _LOGIT_MOST) / _LOGIT_STEP)
-        total += table[:, np.clip(place, 0, len(_LOGITS) - 1).astype(np.int64)]
+        fall = (load - grid)[:, None] * _SLOPES
+        for floor, (place, start) in enumerate(zip(places, starts, strict=True)):
+            index = np.rint((start - fall + _LOGIT_MOST) / _LOGIT_STEP)
+            own = table[:, place]
+            total[:, floor] += own[:, np.clip(index, 0, len(_LOGITS) - 1).astype(np.int64)]
     weight = np.exp(total - total.max())
     weight /= weight.sum()
-    slope = float(np.exp(weight.sum(axis=(0, 1, 3)) @ np.log(_SLOPES)))
+    slope = float(np.exp(weight.sum(axis=(0, 1, 2)) @ np.log(_SLOPES)))
     inflation = float(np.exp(weight.sum(axis=(1, 2, 3)) @ np.log(_INFLATIONS)))
-    return weight.sum(axis=(0, 2, 3)), slope, inflation
+    return weight.sum(axis=(0, 1, 3)), slope, inflation
+
+
+@lru_cache(maxsize=64)
+def _floored(share: float) -> tuple[npt.NDArray[np.int64], Floats]:
+    """For each floor: where in `_LOGITS` a share lies that would be at each place without it, int64[f, l].
+
+    And the logit without the floor at which the share with it is as asked, float64[f].
+    """
+    most = 1.0 - _FLOORS[:, None] * (1.0 - share)
+    p = np.clip(most / (1.0 + np.exp(-_LOGITS)), 1e-9, 1.0 - 1e-9)
+    place = np.rint((np.log(p / (1.0 - p)) + _LOGIT_MOST) / _LOGIT_STEP)
+    at = share / most[:, 0]
+    return np.clip(place, 0, len(_LOGITS) - 1).astype(np.int64), np.log(at / (1.0 - at))
 
 
 @lru_cache(maxsize=4096)
