@@ -149,7 +149,7 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
     facts = _facts(job, workload, target)
     target = target.with_protocol(facts.protocol).with_model(facts.model)
     if not PROTOCOLS[target.protocol].streams:
-        workload = workload.model_copy(update={"streaming": False})
+        workload = workload.model_copy(update={"streaming": False, "output_tokens": None})
     requests: RequestSource | JobBatches
     if jobs is None:
         requests = RequestSource(workload, facts.model, target.protocol, facts.dialect)
