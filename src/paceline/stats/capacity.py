@@ -26,13 +26,14 @@ _LOGITS = np.arange(-_LOGIT_MOST, _LOGIT_MOST + _LOGIT_STEP / 2, _LOGIT_STEP)
 _SLOPES = np.geomspace(3.0, 400.0, 14)
 # Requests that tell as much as one independent one.
 _INFLATIONS = np.geomspace(1.0, 256.0, 7)
+# Beforehand, so much dependence is less likely the stronger it is: by its square root.
+_LESS_LIKELY = 0.5
 # Requests that fail at any load, as a part of those that may fail.
 _FLOORS = np.array([0.0, 0.35, 0.7])
 # The curve is taken for logistic within this distance of the logarithm of the load.
 _NEAR = 0.15
 # More than this times what may be missed is no longer on the curve.
 _MANY_MISSES = 6.0
-_BAD_LUCK = 0.1
 _COARSE, _FINE = 97, 101
 _NEGLIGIBLE = 1e-7
 
@@ -82,8 +83,8 @@ def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float
     loads = np.log([step.load for step in steps])
     grid = np.linspace(math.log(lowest / BEYOND), math.log(highest * BEYOND), _COARSE)
     tables = [_told(step, share, near=True) for step in steps]
-    # Once to find out which steps are near, once more on where the capacity then lies.
-    for points in (_COARSE, _FINE):
+    # Which steps are near is found out first, and then where the capacity lies, ever more finely.
+    for points in (_COARSE, _FINE, _FINE):
         weight = _marginal(tables, loads, share, grid)[0]
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
         near = np.abs(loads - middle) <= _NEAR
@@ -98,17 +99,19 @@ def _told(step: Step, share: float, *, near: bool) -> Floats:
     """What a step tells of the share at its load, as a table like that of `_table`.
 
     Where too many missed, the load may be more than can be served at all, and the share then only says how
-    long the step was; or something else went wrong. So it is 10 to 1 evidence of too high a load, not more.
+    long the step was; or something else went wrong. So the step counts as one request that missed, and never
+    as more than that is evidence at the share asked for.
     """
     if step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted:
-        enough = np.log(share / (1.0 - share)) < _LOGITS
-        return np.tile(np.where(enough, math.log(_BAD_LUCK), 0.0), (len(_INFLATIONS), 1))
+        p = np.minimum(1.0 / (1.0 + np.exp(-_LOGITS)), share)
+        return np.tile(np.log1p(-p), (len(_INFLATIONS), 1))
     return (_table if near else _side)(step.attempted, step.met, share)
 
 
 def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
     """The weight of each capacity of the grid, and the expected slope and inflation."""
     total = np.zeros((len(_INFLATIONS), len(_FLOORS), len(grid), len(_SLOPES)))
+    total -= (_LESS_LIKELY * np.log(_INFLATIONS))[:, None, None, None]
     places, starts = _floored(share)
     for table, load in zip(tables, loads, strict=True):
         fall = (load - grid)[:, None] * _SLOPES
