@@ -118,6 +118,19 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.engine
 @pytest.mark.timeout(300)
+def test_a_real_engine_that_embeds(tmp_path: Path) -> None:
+    found = find_engine()
+    if not isinstance(found, Engine):
+        pytest.skip(found)
+    with running(found, tmp_path / "server.log", "--embeddings", "--pooling", "last") as address:
+        read = cross_check("openai-embeddings", False, raw(address, "openai-embeddings", False, MODEL))
+        direct = theirs("openai-embeddings", False, address, question("openai-embeddings", False, MODEL))
+    assert direct.vectors == 1
+    assert direct.prompt_tokens == read.prompt_tokens
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("protocol", "streaming"), [one for one in VARIANTS if one[0] != "openai-embeddings"]
 )

@@ -74,8 +74,8 @@ def find_engine() -> Engine | str:
 
 
 @contextmanager
-def running(engine: Engine, log: Path) -> Iterator[str]:
-    """The engine's base URL, from when it answers. The server ends with the block.
+def running(engine: Engine, log: Path, *options: str) -> Iterator[str]:
+    """The engine's base URL, from when it answers; `options` are its own. The server ends with the block.
 
     Raises RuntimeError when it does not come up.
     """
@@ -84,7 +84,7 @@ def running(engine: Engine, log: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     command = [str(engine.binary), "-m", str(engine.model), "--alias", MODEL]
-    command += ["--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2", "--metrics"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "-t", "1", "-np", "2", "--metrics", *options]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **engine.environment})
         try:
