@@ -11,6 +11,7 @@ import pyarrow as pa
 from paceline.report.hangups import HangUps, hangups_of
 from paceline.report.imported import told_rates, told_samples
 from paceline.report.job_figures import JobFigures, job_figures, with_rates
+from paceline.report.server import ServerFigures, server_figures
 from paceline.report.words import is_open_loop
 from paceline.stats.asked import AskedCache, AskedLengths, asked_lengths, cached_first
 from paceline.stats.frame import Frame, Ints
@@ -33,7 +34,8 @@ class Evidence:
 
     `by_outcome`: the measured rows, counted. `goodput`: None without stated limits. `reading_tok_s`: the
     reader's pace. `jobs`: None for a run of plain requests. `hangups`: None where no caller hung up.
-    `asked_lengths`, `asked_cache`: None where the workload asks for neither.
+    `asked_lengths`, `asked_cache`: None where the workload asks for neither. `server`: None where nothing of
+    the server's side was sampled.
     """
 
     manifest: RunManifest
@@ -53,6 +55,7 @@ class Evidence:
     hangups: HangUps | None = None
     asked_lengths: AskedLengths | None = None
     asked_cache: AskedCache | None = None
+    server: ServerFigures | None = None
 
     @property
     def unit(self) -> str:
@@ -96,13 +99,14 @@ def gather(
     samples = told_samples(manifest, samples)
     pace = told_rates(manifest, throughput(rows, origins, counts, open_loop=open_loop))
     plan = run.plan()
+    windows = steady_windows(rows, origins, open_loop=open_loop)
     jobs = job_figures(
         manifest,
         rows,
         plan,
         origins,
         counts=counts,
-        windows=steady_windows(rows, origins, open_loop=open_loop),
+        windows=windows,
         ttft=samples["ttft_ms"],
     )
     row_job = jobs.jobs.row_job if jobs is not None and jobs.jobs.several_calls else None
@@ -126,6 +130,9 @@ def gather(
         hangups=hangups_of(rows, summaries["stop_ms"], watched_ns),
         asked_lengths=asked_lengths(rows, plan) if workload.get("exact_output") else None,
         asked_cache=AskedCache(float(share), cached_first(rows)) if share else None,
+        server=server_figures(
+            manifest, run.server(), rows, origins, counts=counts, windows=windows, pace=pace
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from paceline.report.sentences import (
     speed_words,
     token_words,
 )
+from paceline.report.server_html import server_charts, server_context
 from paceline.report.timeline import points_words, timeline_chart
 from paceline.report.trust import Trust
 from paceline.report.words import (
@@ -57,7 +58,7 @@ _COLUMNS = [
 def render_html(report: Report) -> str:
     """One self-contained file: trust box, headline, distributions, time, outcomes, environment."""
     names = distribution_names(report)
-    charts = job_charts(report)
+    charts = {**job_charts(report), **server_charts(report.evidence)}
     for name in names:
         values, summary = report.samples(name).values, report.summary(name)
         charts[f"{name}_histogram"] = histogram_chart(name, values, summary)
@@ -82,6 +83,7 @@ def render_html(report: Report) -> str:
             for name in [*([report.job_metric] if report.job_metric else []), *report.shown]
         ],
         "shortage": " ".join(shortage_notes(report, report.shown)),
+        "server": server_context(report.evidence),
         "has_timeline": over_time is not None,
         "steady": report.evidence.throughput.steady,
         "drawn": points_words(report.evidence),

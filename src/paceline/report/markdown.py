@@ -14,6 +14,8 @@ from paceline.report.sentences import (
     speed_words,
     token_words,
 )
+from paceline.report.server_text import server_markdown
+from paceline.report.server_words import server_rows
 from paceline.report.trust import Trust
 from paceline.report.words import (
     bound,
@@ -42,6 +44,7 @@ def render_markdown(report: Report) -> str:
         *hangup_rows(report),
         *asked_rows(report),
         ("Tokens", token_words(report)),
+        *(server_rows(report.evidence.server) if report.evidence.server is not None else []),
         ("Client", client_words(report.trust)),
         ("Run", f"{manifest.id}, {manifest.started_at:%Y-%m-%d %H:%M:%S %Z}, Paceline {manifest.version}"),
     )
@@ -50,6 +53,7 @@ def render_markdown(report: Report) -> str:
         lines += [f"\n{escape(note)}" for note in shortage_notes(report, report.shown)]
     if jobs is not None:
         lines += markdown_lines(jobs)
+    lines += server_markdown(report.evidence.server)
     return "\n".join(lines) + "\n"
 
 

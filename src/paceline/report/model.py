@@ -145,13 +145,14 @@ class Report:
         }
 
     def _of_jobs(self) -> dict[str, Any]:
-        """What only some runs have: jobs of several calls, hang-ups, lengths that were asked for exactly."""
+        """What only some runs have: jobs of several calls, hang-ups, the server's side, exact lengths."""
         evidence = self.evidence
         lengths, cache = evidence.asked_lengths, evidence.asked_cache
         found = {
             "jobs": evidence.jobs.to_dict() if evidence.jobs else None,
             "turns": turns_dict(evidence.jobs.turns) if evidence.jobs and evidence.jobs.turns else None,
             "hangups": evidence.hangups.to_dict() if evidence.hangups else None,
+            "server": evidence.server.to_dict() if evidence.server else None,
             "asked": {
                 "output_tokens": asdict(lengths) if lengths else None,
                 "cached_share": asdict(cache) if cache else None,

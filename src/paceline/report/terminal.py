@@ -20,6 +20,8 @@ from paceline.report.sentences import (
     speed_words,
     token_words,
 )
+from paceline.report.server_text import server_parts
+from paceline.report.server_words import server_rows
 from paceline.report.trust import Trust
 from paceline.report.words import (
     bound,
@@ -70,7 +72,7 @@ def render(report: Report) -> RenderableType:
         if jobs is not None:
             bar = parts_bar(jobs)
             parts += [*([Text()] if bar else []), *bar, *turn_parts(jobs)]
-    parts += [Text(), _results(report)]
+    parts += [*server_parts(report.evidence.server), Text(), _results(report)]
     return Group(*parts)
 
 
@@ -163,5 +165,6 @@ def _results(report: Report) -> RenderableType:
         rows.append(("Goodput", met))
     rows += [*hangup_rows(report), *asked_rows(report)]
     rows.append(("Tokens", token_words(report)))
+    rows += server_rows(report.evidence.server) if report.evidence.server is not None else []
     rows.append(("Client", client_words(report.trust)))
     return pairs(rows)

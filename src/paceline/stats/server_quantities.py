@@ -22,18 +22,20 @@ _ALL = (
     Quantity("waiting_requests", "gauge", "requests", "waiting", "requests that wait for a place"),
     Quantity("kv_cache_use", "gauge", "", "KV cache in use", "share of the KV cache that is in use"),
     Quantity(
-        "prefix_cache_queries", "counter", "tokens", "cache looked up", "prompt tokens looked up in the cache"
+        "prefix_cache_queries",
+        "counter",
+        "tokens",
+        "cache: looked up",
+        "prompt tokens looked up in the cache",
     ),
-    Quantity("prefix_cache_hits", "counter", "tokens", "cache found", "prompt tokens found in the cache"),
+    Quantity("prefix_cache_hits", "counter", "tokens", "cache: found", "prompt tokens found in the cache"),
     Quantity(
         "prefix_cache_hit_share", "gauge", "", "cache hit share", "share that was found, as the server says"
     ),
-    Quantity("prompt_tokens_total", "counter", "tokens", "prompt tokens", "prompt tokens processed"),
-    Quantity("generation_tokens_total", "counter", "tokens", "generated tokens", "tokens generated"),
-    Quantity("speculative_drafted", "counter", "tokens", "drafted tokens", "tokens that were proposed"),
-    Quantity(
-        "speculative_accepted", "counter", "tokens", "accepted tokens", "proposed tokens that were accepted"
-    ),
+    Quantity("prompt_tokens_total", "counter", "tokens", "prompts", "prompt tokens processed"),
+    Quantity("generation_tokens_total", "counter", "tokens", "generated", "tokens generated"),
+    Quantity("speculative_drafted", "counter", "tokens", "drafted", "tokens that were proposed"),
+    Quantity("speculative_accepted", "counter", "tokens", "accepted", "proposed tokens that were accepted"),
     Quantity("speculative_acceptance", "gauge", "", "accepted share", "share accepted, as the server says"),
     Quantity("preemptions", "counter", "requests", "preemptions", "running requests that had to make room"),
     Quantity("requests_ended", "counter", "requests", "ended well", "requests that ended well"),
