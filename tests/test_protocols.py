@@ -248,3 +248,12 @@ def test_names() -> None:
     with pytest.raises(ConfigError, match="'chatty' is unknown") as caught:
         parse_protocol("chatty")
     assert "chat, completions, responses" in (caught.value.hint or "")
+
+
+def test_a_turn_of_pictures_alone_has_no_text_part() -> None:
+    message = Message("user", "", images=("https://example.com/a.png",))
+    for protocol in ("openai-chat", "openai-responses", "anthropic-messages"):
+        body = request_body(protocol, "m", [message], max_tokens=4, streaming=False)
+        turn = body["input" if protocol == "openai-responses" else "messages"][0]
+        assert len(turn["content"]) == 1
+        assert "image" in turn["content"][0]["type"]

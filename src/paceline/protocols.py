@@ -155,7 +155,12 @@ def _chat_content(message: Message) -> str | list[dict[str, Any]]:
     if not message.images:
         return message.text
     images = [{"type": "image_url", "image_url": {"url": _checked(url)}} for url in message.images]
-    return [{"type": "text", "text": message.text}, *images]
+    return [*_text_part("text", message), *images]
+
+
+def _text_part(kind: str, message: Message) -> list[dict[str, Any]]:
+    # A part without text is refused by some servers.
+    return [{"type": kind, "text": message.text}] if message.text else []
 
 
 def _item(message: Message) -> dict[str, Any]:
@@ -167,7 +172,7 @@ def _responses_content(message: Message) -> str | list[dict[str, Any]]:
     if not message.images:
         return message.text
     images = [{"type": "input_image", "image_url": _checked(url), "detail": "auto"} for url in message.images]
-    return [{"type": "input_text", "text": message.text}, *images]
+    return [*_text_part("input_text", message), *images]
 
 
 def _anthropic(messages: Sequence[Message]) -> dict[str, Any]:
@@ -182,7 +187,7 @@ def _anthropic_content(message: Message) -> str | list[dict[str, Any]]:
     if not message.images:
         return message.text
     images = [{"type": "image", "source": _anthropic_source(url)} for url in message.images]
-    return [{"type": "text", "text": message.text}, *images]
+    return [*_text_part("text", message), *images]
 
 
 def _anthropic_source(url: str) -> dict[str, str]:
