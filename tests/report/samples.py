@@ -11,6 +11,7 @@ from paceline.report.model import Report, build_report
 from paceline.store.runs import StoredRun, open_run
 from paceline.store.writer import RunWriter
 from tests.store.samples import manifest, progress
+from tests.support.jobs import chat_jobs
 from tests.support.rows import lognormal_rows, make_row, rows_table
 
 CALIBRATION = {
@@ -98,3 +99,25 @@ def failed_row(outcome: str, index: int = 0, **columns: Any) -> dict[str, Any]:
     return make_row(
         request_index=index, outcome=outcome, event_ms=(), completion_tokens=None, end_ms=50.0, **columns
     )
+
+
+JOB_LOAD = {**CLOSED, "jobs": True, "requests": 100}
+JOB_WORKLOAD = {
+    "schema": "paceline.workload/1",
+    "name": "talk",
+    "call": [{"name": "first"}, {"name": "turn", "repeat": "5"}],
+    "unique_prefix": True,
+    "exact_output": True,
+    "job_slo": {"job_ms": 3000.0},
+    "jobs_per_day": 200.0,
+    "worth_usd_per_hour": 60.0,
+}
+
+
+def job_report(home: Path, jobs: int = 100, turns: int = 6, **options: Any) -> Report:
+    """The report of conversations in a closed loop of 4; `options`: those of `chat_jobs`, or of `store`."""
+    own = [name for name in ("workload", "load", "slo", "state") if name in options]
+    fields: dict[str, Any] = {name: options.pop(name) for name in own}
+    rows, plan = chat_jobs(jobs, turns, **options)
+    given: dict[str, Any] = {"plan": plan, "workload": JOB_WORKLOAD, "load": JOB_LOAD}
+    return report(home, rows, **{**given, **fields})

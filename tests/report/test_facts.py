@@ -7,10 +7,13 @@ from paceline.report.facts import (
     client_facts,
     common_errors,
     event_spacing_ms,
+    first_calls,
     late_share,
     over_limit_share,
+    prompts_unique,
     trust_facts,
 )
+from paceline.report.model import Report
 from paceline.report.trust_facts import CommonError, Pair
 from paceline.stats.frame import Frame
 from tests.report.samples import failed_row, report
@@ -117,3 +120,48 @@ def test_everything_together(home: Path) -> None:
     assert facts.ttft_error_us == Pair(30.0, 200.0)
     assert facts.kernel_stamped_share == 1.0
     assert facts.prompts_unique
+
+
+def test_with_jobs_rates_are_of_jobs_and_failures_of_calls(chat: Report) -> None:
+    facts = trust_facts(chat.evidence)
+    assert (facts.unit, facts.begun, facts.attempted) == ("jobs", 100, 596)
+    assert (facts.jobs, facts.failed_jobs) == (100, 1)
+    # 4 at a time, each about 2.3 s.
+    assert facts.achieved_requests_s == pytest.approx(1.72, rel=0.02)
+
+
+def test_the_cache_of_later_turns_is_no_reason_for_doubt(chat: Report) -> None:
+    facts = trust_facts(chat.evidence)
+    assert facts.prompts_unique
+    assert facts.cached_share is None
+    assert not any("cache" in str(reason) for reason in chat.trust.reasons)
+
+
+def test_jobs_as_rows(chat: Report) -> None:
+    assert chat.evidence.jobs is not None
+    table = first_calls(chat.evidence.rows, chat.evidence.jobs.jobs)
+    assert table.num_rows == 100
+    assert set(table["step"].to_pylist()) == {0}
+    ends = {row["session"]: row["end_ns"] for row in chat.evidence.rows.to_pylist() if row["step"] == 5}
+    assert all(row["end_ns"] == ends[row["session"]] for row in table.to_pylist() if row["session"] in ends)
+
+
+@pytest.mark.parametrize(
+    ("workload", "unique"),
+    [
+        ({"unique_prefix": True}, True),
+        ({"unique_prefix": False}, False),
+        ({"unique_prefix": True, "shared_prefix_tokens": 0, "cached_share": 0.0, "data": None}, True),
+        ({"unique_prefix": True, "cached_share": 0.3}, False),
+        ({"unique_prefix": True, "trace": {"path": "x"}}, False),
+    ],
+)
+def test_whether_prompts_begin_alike(workload: dict[str, object], unique: bool) -> None:
+    assert prompts_unique(workload) is unique
+
+
+def test_where_all_hang_up_the_client_is_held_against_ttft(voice: Report) -> None:
+    facts = trust_facts(voice.evidence)
+    assert facts.compared_with == "the TTFT"
+    assert facts.well == 600
+    assert facts.ok == 0

@@ -43,7 +43,8 @@ def test_the_document_is_that_of_the_contract(healthy: Report) -> None:
 
 
 def test_the_page_describes_every_key(healthy: Report) -> None:
-    described = set(re.findall(r"^\| `([\w.]+)`", PAGE.read_text().split("## A metric")[0], re.MULTILINE))
+    page = PAGE.read_text().split("## What only some runs have")[0]
+    described = set(re.findall(r"^\| `([\w.]+)`", page, re.MULTILINE))
     document = healthy.to_dict()
     free = {"metrics", "cost"}
     actual = {name for name in document if not isinstance(document[name], dict) or name in free}
@@ -51,9 +52,22 @@ def test_the_page_describes_every_key(healthy: Report) -> None:
     assert described == actual
 
 
+def test_the_page_describes_what_only_some_runs_have(chat: Report, voice: Report) -> None:
+    page = PAGE.read_text().split("## What only some runs have")[1].split("## A metric")[0]
+    described = {name for line in page.splitlines() for name in re.findall(r"`(\w+\.\w+)`", line[:120])}
+    document = {**voice.to_dict(), **chat.to_dict()}
+    actual = {f"{name}.{key}" for name in ("jobs", "turns", "hangups", "asked") for key in document[name]}
+    assert described == actual
+    for name in [*document["jobs"]["parts"], *document["jobs"]["tokens"], *document["jobs"]["calls"]]:
+        assert f"`{name}`" in page
+    for names in (document["jobs"]["goodput"], document["jobs"]["day"], document["asked"]["output_tokens"]):
+        assert all(f"`{name}`" in page for name in names)
+
+
 def test_the_page_names_every_metric(healthy: Report, open_loop: Report) -> None:
     page = PAGE.read_text()
-    assert all(f"`{name}`" in page for name in {*healthy.metrics, *open_loop.metrics, "connect_ms", "tls_ms"})
+    seldom = {"connect_ms", "tls_ms", "stop_ms"}
+    assert all(f"`{name}`" in page for name in {*healthy.metrics, *open_loop.metrics, *seldom})
 
 
 def test_figures(healthy: Report) -> None:

@@ -1,12 +1,15 @@
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from paceline.report.words import (
+    arrival_words,
     bound,
     figure,
     interval,
+    label,
     load_words,
     median,
     median_interval,
@@ -143,3 +146,32 @@ def test_lists() -> None:
         "a and b",
         "a, b and c",
     ]
+
+
+def test_a_load_of_jobs_is_said_in_jobs() -> None:
+    load = {
+        "arrival": {"kind": "closed", "concurrency": 4},
+        "jobs": True,
+        "requests": 20,
+        "warmup_requests": 2,
+    }
+    assert load_words(load) == "closed loop, 4 jobs at a time, 20 jobs, after 2 warm-up jobs"
+    load["arrival"] = {"kind": "poisson", "rate_requests_s": 2.0}
+    assert load_words({**load, "concurrency_cap": 3}).startswith(
+        "open loop, 2 jobs/s, Poisson, at most 3 jobs at a time, 20 jobs"
+    )
+    assert arrival_words({"kind": "replay"}, "jobs") == "replay, jobs at the instants of the trace"
+
+
+def test_workloads_of_calls_and_of_files() -> None:
+    call = [{"name": "plan"}, {"name": "step", "repeat": "30"}, {"name": "answer"}]
+    assert workload_words({"name": "agent", "call": call, "cached_share": 0.25}) == (
+        "agent, jobs of plan, 30 x step and answer, 25% of each prompt common to all"
+    )
+    assert workload_words({"trace": {"path": "azure.csv"}}) == "prompts of the trace in azure.csv"
+    asked = {"prompt_tokens": "64", "output_tokens": "128"}
+    assert workload_words(asked, "openai-embeddings") == "prompts of about 64 tokens"
+
+
+def test_job_metrics_have_labels_units_and_samples() -> None:
+    assert (label("job_ms"), unit("job_ms"), samples_word("job_ms")) == ("Job time", "ms", "jobs")

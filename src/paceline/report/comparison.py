@@ -81,7 +81,7 @@ class ComparisonReport:
             "smallest_difference": self.smallest_difference,
             "notes": list(self.notes),
             "results": [result.to_dict() for result in self.results],
-            **({"saving": self.saving.to_dict()} if self.saving else {}),
+            "saving": self.saving.to_dict() if self.saving else None,
         }
 
     def to_json(self) -> str:

@@ -16,11 +16,7 @@ _MARKS = {
 
 def outcome_words(report: Report) -> str:
     """`390 ok of 400, 8 timeout, 2 truncated`."""
-    others = [
-        f"{n:,} {name.replace('_', ' ') if name == 'hung_up' else name}"
-        for name, n in report.evidence.by_outcome.items()
-        if name != "ok"
-    ]
+    others = [f"{n:,} {name}" for name, n in report.evidence.by_outcome.items() if name != "ok"]
     return ", ".join([f"{report.ok:,} ok of {report.attempted:,}", *others])
 
 

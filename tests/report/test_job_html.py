@@ -1,0 +1,50 @@
+import json
+import re
+
+from paceline.report.html import render_html
+from paceline.report.job_html import job_charts, job_context
+from paceline.report.model import Report
+from tests.report.test_html import Page
+from tests.report.walk import rows_of
+
+
+def test_the_bar_has_the_parts_in_their_shares(chat: Report) -> None:
+    page = Page(render_html(chat))
+    assert chat.evidence.jobs is not None
+    parts = chat.to_dict()["jobs"]["parts"]
+    shown = {
+        name: float(re.search(r"flex-grow:([\d.]+)", str(a["style"])).group(1))  # type: ignore[union-attr]
+        for tag, a in page.tags
+        if tag == "span" and (name := str(a.get("class") or "")).startswith("part-") and a.get("style")
+    }
+    expected = {f"part-{name}": 1000 * part["share"] for name, part in parts.items() if part["share"]}
+    assert shown.keys() == expected.keys()
+    assert all(abs(shown[name] - expected[name]) < 0.01 for name in shown)
+    assert "Where a job's time goes" in page.text
+    assert page.text.index("Jobs") < page.text.index("Distributions")
+
+
+def test_each_chart_has_a_place_and_its_figures(chat: Report) -> None:
+    page = Page(render_html(chat))
+    charts = json.loads(page.scripts["charts"])
+    drawn = {a["data-chart"] for _, a in page.tags if "data-chart" in a}
+    assert charts.keys() == drawn
+    assert {"ttft_by_turn", "ttft_by_cached", "job_ms_histogram"} <= drawn
+    turns = chat.to_dict()["turns"]["by_turn"]
+    rows = rows_of(charts["ttft_by_turn"], "turn")
+    assert [row["turn"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row["value"] for row in rows] == [turn["ttft_ms"]["p50"]["value"] for turn in turns]
+
+
+def test_a_hang_up_is_no_failure(voice: Report) -> None:
+    page = Page(render_html(voice))
+    assert "600 of 600 requests" in page.text
+    assert "in 540 of 600 the server stopped" in page.text
+    assert [a["class"] for tag, a in page.tags if tag == "span" and "bar" in str(a.get("class"))] == [
+        "bar ok"
+    ]
+
+
+def test_plain_requests_have_no_such_section(healthy: Report) -> None:
+    assert job_context(healthy) is None
+    assert job_charts(healthy) == {}
