@@ -1,6 +1,5 @@
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
