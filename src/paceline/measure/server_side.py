@@ -1,6 +1,6 @@
 """The server's side of a run, sampled along with each of its segments."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -44,9 +44,7 @@ class _Sink:
 
 
 @contextmanager
-def server_side(
-    prepared: Prepared, writer: RunWriter, *, gpus: Callable[[], Gpus | None] = open_gpus
-) -> Iterator[Sink]:
+def server_side(prepared: Prepared, writer: RunWriter) -> Iterator[Sink]:
     """A segment's sink: what goes on at the server is sampled until the block ends, and stored with the rest.
 
     Nothing that the server's metrics or NVML do ends or fails the run. How it went is in the manifest's
@@ -54,7 +52,7 @@ def server_side(
     """
     watch, source = prepared.job.server, prepared.server
     local = on_this_machine(prepared.load_target.addresses)
-    found = gpus() if watch.gpu or (watch.gpu is None and local) else None
+    found = open_gpus() if watch.gpu or (watch.gpu is None and local) else None
     with ExitStack() as stack:
         sink = _Sink(writer)
         scraped = sampled = None
