@@ -100,7 +100,9 @@ def conclude_study(study: "StoredStudy", paths: Mapping[str, Path | None]) -> in
     emit_study(report, paths)
     if interrupted:
         talk(f"paceline study resume {study.id} goes on with it")
-    return 1 if not report.manifest.steps or report.trust == "invalid" else 0
+    verdict = (report.manifest.result or {}).get("verdict", "found")
+    answered = bool(report.manifest.steps) and verdict in ("found", "above the range")
+    return 0 if answered and report.trust != "invalid" else 1
 
 
 def emit_study(report: "StudyReport", paths: Mapping[str, Path | None]) -> None:

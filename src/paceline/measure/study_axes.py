@@ -21,7 +21,7 @@ _FORMS = (
     "NAME=1,2,4 or NAME=1..64 (doubling) or NAME=1..10:3 (in steps of 3); for other values a JSON list: "
     "NAME='[\"uniform:64:256\", 512]'"
 )
-_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?")
 
 

@@ -55,13 +55,14 @@ def verdict_words(report: StudyReport) -> list[str]:
     if found is None:
         return ["no step has ended yet"]
     unit = _UNITS[report.manifest.asked["axis"]]
-    between = f"{_load(found['lo'])} to {_load(found['hi'])} {unit}"
+    ends = dict.fromkeys((_load(found["lo"]), _load(found["hi"])))
+    between = f"lies in {' to '.join(ends)} {unit}" if len(ends) > 1 else f"is {_load(found['lo'])} {unit}"
     sure = format_percentage(float(report.manifest.asked["search"]["confidence"]))
     verdict = found["verdict"]
     if verdict == "found":
         lines = [
             f"highest load that meets: {_load(found['load'])} {unit}",
-            f"the capacity lies in {between}; {_load(found['load'])} is not above it with {sure} confidence",
+            f"the capacity {between}; {_load(found['load'])} is not above it with {sure} confidence",
         ]
     elif verdict == "above the range":
         lines = [f"above the range: {_load(found['load'])} {unit} still meets, with {sure} confidence"]
@@ -70,7 +71,7 @@ def verdict_words(report: StudyReport) -> list[str]:
         lines = [f"below the range: already {_load(lowest)} {unit} does not meet, with {sure} confidence"]
     else:
         more = format_duration_ns((found.get("needs_s") or 60.0) * 1e9)
-        lines = [f"not enough data: needs about {more} more", f"so far the capacity lies in {between}"]
+        lines = [f"not enough data: needs about {more} more", f"so far the capacity {between}"]
         if found.get("load") is not None:
             lines.append(f"{_load(found['load'])} {unit} meets, with {sure} confidence")
     if found.get("left_out"):
@@ -83,6 +84,8 @@ def criterion_words(report: StudyReport) -> str:
     asked = report.manifest.asked
     least = format_percentage(float(asked["search"]["share"]))
     limits = ", ".join(f"{name}={limit:g}" for name, limit in report.slo.items())
+    if len(report.slo) == 1:
+        return f"meets: at least {least} of attempted requests have {limits}"
     if asked["criteria"] == ["all"]:
         return f"meets: at least {least} of attempted requests have {limits}, all of them at once"
     return f"meets: at least {least} of attempted requests have each of {limits}, each by itself"

@@ -90,8 +90,8 @@ def capacity(  # noqa: PLR0917
     load until one fails, then close in on the capacity; one that is plainly
     overloaded is cut short. The answer is a load, an interval, or how much
     more time it takes. Ctrl-C once ends the search with what there is;
-    `paceline study resume` goes on with it. Exit code: 0 found, 1 not found
-    or invalid, 2 wrong usage.
+    `paceline study resume` goes on with it. Exit code: 0 found or
+    above the range, 1 not found or invalid, 2 wrong usage.
     """
     from paceline.cli.asked import asked_job
     from paceline.cli.defaults import settings
