@@ -30,10 +30,10 @@ def by_name(run: StoredRun) -> dict[str, Series]:
 
 def open_at(truth: list[dict[str, Any]], t_ns: int, reach_ns: int) -> int | None:
     """Requests open at an instant by the log; None where one came or went within `reach_ns` of it."""
-    changes = [request[name] for request in truth for name in ("received_ns", "end_ns")]
+    changes: list[int] = [request[name] for request in truth for name in ("received_ns", "end_ns")]
     if any(abs(change - t_ns) <= reach_ns for change in changes):
         return None
-    return sum(request["received_ns"] < t_ns < request["end_ns"] for request in truth)
+    return sum(bool(request["received_ns"] < t_ns < request["end_ns"]) for request in truth)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

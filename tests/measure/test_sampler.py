@@ -1,6 +1,7 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from paceline.measure import sampler
@@ -41,7 +42,7 @@ def test_it_looks_again_and_again() -> None:
         assert enough.wait(30)
     table = one.take()
     assert table.num_rows == len(seen) == one.looks.n >= 5
-    assert table["t_ns"].to_pylist() == sorted(table["t_ns"].to_pylist())
+    assert (np.diff(table["t_ns"].to_numpy()) >= 0).all()
 
 
 @pytest.mark.parametrize(
