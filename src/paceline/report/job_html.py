@@ -53,6 +53,7 @@ def job_context(report: Report) -> dict[str, Any] | None:
         ],
         "facts": [*job_rows(jobs), *facts],
         "charts": [{"name": name, "label": _label(name, jobs)} for name in job_charts(report)],
+        "charts_title": _charts_title(list(job_charts(report))),
         "tables": [
             {"title": f"TTFT by {what}", "head": groups_head(what), "rows": rows, "open": what == "call"}
             for what, rows in turn_tables(jobs, _MOST_ROWS)
@@ -71,6 +72,11 @@ def job_charts(report: Report) -> dict[str, Spec]:
     if len(jobs.turns.by_cached_share) > 1:
         charts["ttft_by_cached"] = _cached_chart(jobs.turns.by_cached_share)
     return charts
+
+
+def _charts_title(names: list[str]) -> str:
+    parts = {"ttft_by_turn": "turn", "ttft_by_cached": "what was cached"}
+    return f"TTFT by {' and by '.join(parts[name] for name in names)}"
 
 
 def _label(name: str, jobs: JobFigures) -> str:

@@ -171,6 +171,9 @@ def _estimate(
     value, known = sample.quantile(q)
     inflation = dependence.inflation(q, value) if dependence else 1.0
     lower, upper = _ranks(sample.n, q, confidence, inflation)
+    if isinstance(dependence, Clusters) and sample.n <= inflation:
+        # Jobs that tell no more than one observation, one job above all, bound nothing.
+        lower = upper = None
     lo = sample.at_least(lower) if lower else None
     hi = sample.at_most(upper) if upper and known else None
     enough = known and lo is not None and hi is not None
@@ -188,9 +191,6 @@ def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int |
 
     tail = (1.0 - confidence) / 2.0
     effective = n / inflation
-    if effective <= 1.0 < inflation:
-        # One observation, or the calls of one job, bound nothing.
-        return None, None
 
     def too_high(rank: int) -> float:
         """P(fewer than `rank` values lie under the quantile)."""
