@@ -75,7 +75,8 @@ def steady_windows(
 ) -> list[Window]:
     """The windows that rates are over, in order of time: at most one a segment.
 
-    `rows`: all rows of the run, warm-up included. `whole_run`: the measured parts in any case. Raises ValueError when a segment has no origin.
+    `rows`: all rows of the run, warm-up included. `whole_run`: the measured parts in any case.
+    Raises ValueError when a segment has no origin.
     """
     steady, whole = _windows(_of_jobs(Frame(rows), _Requests.of(Frame(rows), origins)), open_loop)
     return whole if whole_run else steady or whole
