@@ -51,7 +51,8 @@ def chat_jobs(
 
     Every prompt is `prompt_tokens` longer than the last, all of which but the new part is cached. TTFT and
     gaps of a job share one lognormal factor of `job_sigma`. `failed`: jobs whose second call fails.
-    `hung_up`: the caller leaves after the last token, and the server stops 30 ms later, but for every tenth job.
+    `hung_up`: the caller leaves after the last token, and the server stops 30 ms later, but for every tenth
+    job.
     """
     rng = np.random.default_rng(seed)
     slots = [0.0] * concurrency
