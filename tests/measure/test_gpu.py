@@ -96,6 +96,14 @@ def test_what_a_gpu_cannot_say_is_left_out() -> None:
         silent.look()
 
 
+def test_the_module_has_what_is_asked_of_it() -> None:
+    module = pytest.importorskip("pynvml")
+    names = [name for name in dir(FakeNvml) if name.startswith("nvml")]
+    assert len(names) == 10
+    assert [name for name in [*names, "NVMLError"] if not hasattr(module, name)] == []
+    assert module.NVML_TEMPERATURE_GPU == 0
+
+
 def test_without_module_driver_or_gpu_there_are_none() -> None:
     def missing() -> Any:
         raise ImportError

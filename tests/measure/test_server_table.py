@@ -56,6 +56,17 @@ def test_values_are_scaled_chosen_by_labels_and_combined(tmp_path: Path) -> None
     }
 
 
+def test_what_is_a_sum_of_two_metrics_needs_both() -> None:
+    llama = built_in_table().engines["llama.cpp"]
+    page = "llamacpp:prompt_tokens_total 30\n"
+    assert llama.values(page) == {"prompt_tokens_total": 30.0}
+    assert llama.values(page + "llamacpp:prompt_tokens_cached_total 10\n") == {
+        "prefix_cache_queries": 40.0,
+        "prefix_cache_hits": 10.0,
+        "prompt_tokens_total": 30.0,
+    }
+
+
 def test_what_each_process_of_a_group_shows_again_counts_once() -> None:
     page = "\n".join(
         f'sglang:num_running_reqs{{dp_rank="{dp}",tp_rank="{tp}"}} {running}'

@@ -43,16 +43,17 @@ def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 class Line(BaseModel):
     """One line of the table.
 
-    `from`: the metric, the first of several that the page has. `labels`: only samples with these. `scale`:
-    the value is multiplied by it. `combine`: what becomes of several samples; `sum`, if nothing is said, and
-    `mean` for shares. `counted`: whether a counter grows with each token, or at a request's end. `kind`: only
-    for a name that Paceline does not have.
+    `from`: the metric, the first of several that the page has. `plus`: metrics that are added to it, all of
+    them. `labels`: only samples with these. `scale`: the value is multiplied by it. `combine`: what becomes
+    of several samples; `sum`, if nothing is said, and `mean` for shares. `counted`: whether a counter grows
+    along the way, or at a request's end. `kind`: only for a name that Paceline does not have.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     name: str
     metric: Annotated[tuple[str, ...], AfterValidator(_metric_names)] = Field(alias="from", min_length=1)
+    plus: Annotated[tuple[str, ...], AfterValidator(_metric_names)] = ()
     labels: dict[str, str] = Field(default_factory=dict)
     scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     combine: Literal["sum", "mean", "max"] | None = None
@@ -85,11 +86,15 @@ class Line(BaseModel):
 
     def value(self, samples: Sequence[Sample]) -> float | None:
         """What the page says of it; None where it says nothing."""
-        for metric in self.metric:
-            found = [one.value for one in samples if one.name == metric and self._has_labels(one)]
-            if found:
-                return self.scale * self._combined(found)
-        return None
+        found = (self._of_metric(metric, samples) for metric in self.metric)
+        first = next((value for value in found if value is not None), None)
+        parts = [first, *(self._of_metric(metric, samples) for metric in self.plus)]
+        known = [part for part in parts if part is not None]
+        return self.scale * sum(known) if len(known) == len(parts) else None
+
+    def _of_metric(self, metric: str, samples: Sequence[Sample]) -> float | None:
+        found = [one.value for one in samples if one.name == metric and self._has_labels(one)]
+        return self._combined(found) if found else None
 
     def _has_labels(self, sample: Sample) -> bool:
         return all(sample.labels.get(name) == value for name, value in self.labels.items())
@@ -121,7 +126,7 @@ class EngineTable(BaseModel):
     @cached_property
     def wanted(self) -> frozenset[str]:
         """All metrics that are looked for."""
-        return frozenset(name for one in self.metrics for name in one.metric)
+        return frozenset(name for one in self.metrics for name in (*one.metric, *one.plus))
 
     def values(self, text: str) -> dict[str, float]:
         """What a page says, by Paceline's names."""
