@@ -30,6 +30,8 @@ pub struct Arrival {
 pub enum ReadEnd {
     /// All that has arrived was read.
     Drained,
+    /// As much as the scratch allows in one go; no edge will tell of the rest.
+    More,
     /// The peer has closed its side.
     Eof,
 }
@@ -40,6 +42,7 @@ pub struct Scratch {
     raw: Vec<u8>,
     plain: Vec<u8>,
     control: Vec<u8>,
+    most_bytes: usize,
 }
 
 impl Default for Scratch {
@@ -52,7 +55,14 @@ impl Scratch {
     /// 64 KiB of bytes and room for the stamps.
     #[must_use]
     pub fn new() -> Self {
-        Self { raw: vec![0; 65_536], plain: vec![0; 32_768], control: nix::cmsg_space!([i64; 6]) }
+        Self::bounded(usize::MAX)
+    }
+
+    /// The same, and about so many bytes are read of one stream in one go: a peer that sends faster than it is read
+    /// keeps nobody else waiting.
+    #[must_use]
+    pub fn bounded(most_bytes: usize) -> Self {
+        Self { raw: vec![0; 65_536], plain: vec![0; 32_768], control: nix::cmsg_space!([i64; 6]), most_bytes }
     }
 }
 
@@ -130,7 +140,9 @@ impl Stream {
     /// When `host` is not a name that a certificate could be checked against.
     pub fn start_tls_client(&mut self, config: Arc<ClientConfig>, host: &str) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        // What does not fit into the socket waits, as without TLS; rustls would refuse it beyond 64 KiB.
+        connection.set_buffer_limit(None);
         self.tls = Some(Box::new(connection.into()));
         Ok(())
     }
@@ -140,7 +152,8 @@ impl Stream {
     /// # Errors
     /// When rustls refuses the configuration.
     pub fn start_tls_server(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
-        let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+        let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
+        connection.set_buffer_limit(None);
         self.tls = Some(Box::new(connection.into()));
         Ok(())
     }
@@ -177,7 +190,8 @@ impl Stream {
         to_end: bool,
         sink: &mut impl FnMut(&[u8], Arrival),
     ) -> io::Result<ReadEnd> {
-        let Scratch { raw, plain, control } = scratch;
+        let Scratch { raw, plain, control, most_bytes } = scratch;
+        let mut left = *most_bytes;
         loop {
             let (n, arrival) = match self.receive(raw, control, clock) {
                 Ok(got) => got,
@@ -193,6 +207,10 @@ impl Stream {
             }
             if n < raw.len() && !to_end {
                 return Ok(ReadEnd::Drained);
+            }
+            left = left.saturating_sub(n);
+            if left == 0 {
+                return Ok(ReadEnd::More);
             }
         }
     }

@@ -115,3 +115,23 @@ fn a_refused_connect_is_an_error() {
     };
     assert!(refused);
 }
+
+#[test]
+fn a_bounded_read_leaves_the_rest_and_says_so() {
+    let (mut stream, mut peer) = pair(false);
+    let writer = std::thread::spawn(move || peer.write_all(&vec![7; 1_000_000]));
+    let (mut scratch, clock) = (Scratch::bounded(100_000), StampClock::new());
+    let (mut got, mut more) = (0, 0);
+    loop {
+        let before = got;
+        let end = stream.read(&mut scratch, &clock, true, &mut |bytes, _| got += bytes.len()).unwrap();
+        assert!(got - before < 100_000 + 65_536, "{} bytes in one go", got - before);
+        match end {
+            ReadEnd::More => more += 1,
+            ReadEnd::Drained => std::thread::yield_now(),
+            ReadEnd::Eof => break,
+        }
+    }
+    writer.join().unwrap().unwrap();
+    assert!(got == 1_000_000 && more <= 10, "{got} bytes, {more} times more");
+}

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests
 
+use std::net::TcpListener;
 use std::sync::Arc;
 
+use paceline_io::clock::StampClock;
+use paceline_io::poller::Poller;
+use paceline_io::stream::{ReadEnd, Scratch, Stream};
 use paceline_io::tls::{client_config, server_config};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{ClientConnection, ServerConnection};
@@ -66,4 +70,50 @@ fn what_the_given_ca_has_signed_is_trusted_and_nothing_else() {
 #[test]
 fn a_ca_that_is_no_pem_is_an_error() {
     assert!(client_config(Some("not a certificate")).is_err());
+}
+
+/// Speaks TLS over a socket until as many bytes have come as were sent; returns them.
+fn echo(mut stream: Stream, says: &[u8], hears: usize) -> Vec<u8> {
+    let mut poller = Poller::new(4).unwrap();
+    poller.add(&stream, 1).unwrap();
+    let (mut scratch, clock, mut got) = (Scratch::bounded(100_000), StampClock::new(), Vec::new());
+    let mut said = false;
+    while got.len() < hears || !said || stream.has_pending() {
+        let end =
+            stream.read(&mut scratch, &clock, true, &mut |bytes, _| got.extend_from_slice(bytes)).unwrap();
+        if !said && !stream.is_handshaking() {
+            stream.send(says).unwrap();
+            said = true;
+        }
+        stream.flush().unwrap();
+        assert!(end != ReadEnd::Eof || got.len() == hears, "{} of {hears}", got.len());
+        if end == ReadEnd::Drained && got.len() < hears {
+            poller.wait(Some(20_000_000), &mut Vec::new()).unwrap();
+        }
+    }
+    got
+}
+
+#[test]
+fn what_is_larger_than_any_buffer_goes_both_ways() {
+    let key = KeyPair::generate().unwrap();
+    let pem = params("engine.test", true).self_signed(&key).unwrap().pem();
+    let sent: Vec<u8> = (0..9_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server_config = server_config(&pem, &key.serialize_pem()).unwrap();
+    let says = sent.clone();
+    let server = std::thread::spawn(move || {
+        let mut stream = Stream::accepted(listener.accept().unwrap().0, false).unwrap();
+        stream.start_tls_server(server_config).unwrap();
+        echo(stream, &says, says.len())
+    });
+    let mut stream = Stream::connect(address, false).unwrap();
+    while !stream.is_connected() {
+        std::thread::yield_now();
+    }
+    stream.start_tls_client(client_config(Some(&pem)).unwrap(), "engine.test").unwrap();
+    stream.flush().unwrap();
+    let heard = echo(stream, &sent, sent.len());
+    assert!(heard == sent && server.join().unwrap() == sent);
 }

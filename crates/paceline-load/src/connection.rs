@@ -72,6 +72,8 @@ pub(crate) struct Connection {
     used: bool,
     /// The peer has closed its side. No further edge will tell, so it has to be remembered.
     closed: bool,
+    /// The last read has left something behind. Nor will an edge tell of that.
+    pub(crate) unread: bool,
 }
 
 impl Connection {
@@ -88,6 +90,7 @@ impl Connection {
             tls_ns: None,
             used: false,
             closed: false,
+            unread: false,
         })
     }
 
@@ -119,6 +122,10 @@ impl Connection {
 
     /// The socket can take bytes, or a connect has ended.
     pub(crate) fn writable(&mut self, tls: Option<&Tls>) -> Step {
+        // After a hang-up nothing is sent any more, not even the rest of the request.
+        if self.tail.is_some() {
+            return Step::Wait;
+        }
         if let Phase::Connecting { begun_ns } = self.phase {
             match self.stream.take_error() {
                 Err(error) => return Step::Failed(error),
@@ -164,6 +171,7 @@ impl Connection {
         stats: &mut ReadStats,
         on_read: &mut impl FnMut(Arrival),
     ) -> Step {
+        self.unread = false;
         if matches!(self.phase, Phase::Connecting { .. }) {
             return Step::Wait;
         }
@@ -196,7 +204,8 @@ impl Connection {
         let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
             tail.receive(bytes.len(), arrival.ns);
         });
-        if matches!(end, Ok(ReadEnd::Drained)) {
+        self.unread = matches!(end, Ok(ReadEnd::More));
+        if matches!(end, Ok(ReadEnd::Drained | ReadEnd::More)) {
             return Step::Wait;
         }
         tail.stop(now_ns());
@@ -208,6 +217,7 @@ impl Connection {
             Ok(end) => end,
             Err(error) => return self.failed(error),
         };
+        self.unread = end == ReadEnd::More;
         // What comes after an answer's end would be taken for the next one.
         self.closed |= end == ReadEnd::Eof || !clean;
         if let Phase::Handshaking { connected_ns } = self.phase {

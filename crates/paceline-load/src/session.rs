@@ -15,8 +15,6 @@ pub(crate) struct Session {
     answers: Vec<Option<Vec<u8>>>,
     carried: Vec<bool>,
     in_flight: usize,
-    /// Calls that have an instant at which they will begin.
-    scheduled: usize,
     begun: usize,
     failed: bool,
     stopped: bool,
@@ -51,7 +49,6 @@ impl Session {
             answers: vec![None; steps],
             carried: job.carried(),
             in_flight: 0,
-            scheduled: 0,
             begun: 0,
             failed: false,
             stopped: false,
@@ -84,7 +81,6 @@ impl Session {
 
     /// A scheduled call's instant has come; whether it may begin.
     pub(crate) fn begin(&mut self) -> bool {
-        self.scheduled -= 1;
         let may = !self.failed && !self.stopped;
         self.begun += usize::from(may);
         self.in_flight += usize::from(may);
@@ -142,7 +138,6 @@ impl Session {
         for step in 0..self.job.steps() {
             if self.waiting[step] == Some(0) {
                 self.waiting[step] = None;
-                self.scheduled += 1;
                 let at_ns = self.ready_ns[step].saturating_add(self.job.wait_ns(step));
                 ready.push(ReadyStep { step, at_ns });
             }

@@ -5,6 +5,7 @@
 mod server;
 
 use std::io::Read;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,18 +65,18 @@ fn batch(calls: &[Call]) -> RecordBatch {
     .unwrap()
 }
 
-fn spec(server: &Server, arrival: &str, more: &str) -> String {
+fn spec(address: std::net::SocketAddr, arrival: &str, more: &str) -> String {
     format!(
         r#"{{"schema":"paceline.load/1","target":{{"scheme":"http","host":"127.0.0.1","port":{},
         "path":"/v1/chat/completions","addresses":["{}"],"protocol":"openai-chat","streaming":true}},
         "arrival":{arrival},"seed":1,"timeout_ns":10000000000,"threads":1{more}}}"#,
-        server.address.port(),
-        server.address,
+        address.port(),
+        address,
     )
 }
 
 fn start(server: &Server, arrival: &str, more: &str, calls: &[Call]) -> LoadRun {
-    let mut run = LoadRun::new(&spec(server, arrival, more)).unwrap();
+    let mut run = LoadRun::new(&spec(server.address, arrival, more)).unwrap();
     run.push(&batch(calls)).unwrap();
     run.close_input();
     run.start().unwrap();
@@ -268,6 +269,77 @@ fn an_answer_that_ends_before_the_hang_up_is_whole() {
     let calls = [Call { body: "talk", hangup_ns: Some(5_000_000_000), ..Call::default() }];
     let (_, rows) = finish(&mut start(&server, CLOSED_1, r#","max_requests":1"#, &calls));
     assert_eq!((rows[0].outcome.as_str(), rows[0].hangup_ns), ("ok", None));
+}
+
+#[test]
+fn an_answer_that_has_its_end_marker_by_the_hang_up_is_whole() {
+    let server = Server::start(|_, _, socket| {
+        head(socket);
+        event(socket, r#"{"id":"r","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}"#);
+        event(socket, "[DONE]");
+        // The last chunk's frame never comes.
+        socket.read(&mut [0; 64]).is_err()
+    });
+    let calls = [
+        Call { body: "talk", hangup_ns: Some(20_000_000), ..Call::default() },
+        Call { body: "<>", splices: vec![(1, 0)], ..Call::default() },
+    ];
+    let (progress, rows) = finish(&mut start(&server, CLOSED_1, r#","max_requests":1"#, &calls));
+    assert_eq!((rows[0].outcome.as_str(), rows[0].hangup_ns, rows[0].tail_bytes), ("ok", None, None));
+    assert_eq!((server.bodies(), progress.jobs_finished), (vec!["talk".into(), "<x>".into()], 1));
+}
+
+#[test]
+fn a_request_that_the_hang_up_cuts_off_is_no_stop_of_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        head(&mut socket);
+        for _ in 0..400 {
+            // It answers before it has read, and goes on reading little by little.
+            event(&mut socket, r#"{"id":"r","choices":[{"index":0,"delta":{"content":"x"}}]}"#);
+            let _ = socket.read(&mut [0; 65_536]);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let body = Box::leak("b".repeat(24 << 20).into_boxed_str());
+    let calls = [Call { body, hangup_ns: Some(10_000_000), ..Call::default() }];
+    let more = r#","max_requests":1,"hangup_wait_ns":150000000"#;
+    let mut run = LoadRun::new(&spec(address, CLOSED_1, more)).unwrap();
+    run.push(&batch(&calls)).unwrap();
+    run.close_input();
+    run.start().unwrap();
+    let (_, rows) = finish(&mut run);
+    assert_eq!((rows[0].outcome.as_str(), rows[0].stopped_ns), ("hung_up", None));
+    assert!(rows[0].tail_bytes.unwrap() > 0);
+}
+
+#[test]
+fn a_job_that_fails_as_it_begins_leaves_no_call_to_the_next() {
+    let server = Server::start(|_, _, socket| stream(socket, &["x"]));
+    // Addresses take turns: the first job is refused, the second is not.
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let both = format!(r#""addresses":["{refused}","{}"]"#, server.address);
+    let own = format!(r#""addresses":["{}"]"#, server.address);
+    let wait_ns = 150_000_000;
+    let of = |session| {
+        let later = Call { session, body: "later", after: Some(vec![]), wait_ns, ..Call::default() };
+        [Call { session, body: "now", ..Call::default() }, later]
+    };
+    let json = spec(server.address, CLOSED_1, r#","max_requests":2"#).replace(&own, &both);
+    let mut run = LoadRun::new(&json).unwrap();
+    run.push(&batch(&[of(0), of(1)].concat())).unwrap();
+    run.close_input();
+    run.start().unwrap();
+    let (progress, rows) = finish(&mut run);
+    assert_eq!(
+        rows.iter().map(|row| row.outcome.as_str()).collect::<Vec<_>>(),
+        ["connect_error", "ok", "ok"]
+    );
+    assert_eq!(rows[2].intended_ns, rows[1].intended_ns + wait_ns);
+    assert_eq!(server.bodies(), ["now", "later"]);
+    assert_eq!((progress.jobs_failed, progress.jobs_finished, progress.skipped), (1, 1, 1));
 }
 
 #[test]

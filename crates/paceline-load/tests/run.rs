@@ -4,6 +4,7 @@
 
 mod server;
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -434,4 +435,27 @@ fn a_run_starts_once() {
     let mut run = start(&server, CLOSED_2, r#","max_requests":1"#, 1);
     assert!(run.start().is_err());
     finish(&mut run);
+}
+
+#[test]
+fn a_server_that_sends_faster_than_it_is_read_holds_up_nothing_else() {
+    let server = Server::start(|n, _, socket| {
+        if n > 0 {
+            return stream(socket, &["x"]);
+        }
+        server::head(socket);
+        let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n";
+        let chunk = format!("{:x}\r\n{event}\r\n", event.len()).repeat(10_000);
+        while socket.write_all(chunk.as_bytes()).is_ok() {}
+        false
+    });
+    let json = spec(server.address, &Options { arrival: CLOSED_2, more: r#","max_requests":20"# })
+        .replace("\"timeout_ns\":10000000000", "\"timeout_ns\":300000000");
+    let mut run = LoadRun::new(&json).unwrap();
+    run.push(&bodies(20)).unwrap();
+    run.close_input();
+    run.start().unwrap();
+    let (progress, _) = finish(&mut run);
+    assert_eq!(progress.outcomes.get("timeout"), Some(&1), "{:?}", progress.outcomes);
+    assert_eq!(progress.outcomes.get("ok"), Some(&19), "{:?}", progress.outcomes);
 }

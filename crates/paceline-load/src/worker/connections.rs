@@ -119,8 +119,23 @@ impl Worker {
             &mut self.stats.reads,
             &mut |arrival| lag.record(arrival.lag_ns),
         );
+        if connection.unread {
+            let generation = self.places[index].generation;
+            self.unread.insert((index, generation));
+        }
         self.plan_hang_up(index);
         self.step(index, step);
+    }
+
+    /// Goes on with the connections that have sent more than is read in one go.
+    pub(super) fn read_on(&mut self) {
+        for (index, generation) in std::mem::take(&mut self.unread) {
+            let place = &self.places[index];
+            let unread = place.connection.as_ref().is_some_and(|connection| connection.unread);
+            if unread && place.generation == generation {
+                self.read(index, true);
+            }
+        }
     }
 
     /// Notes when to hang up, once the first token has come.
@@ -140,6 +155,11 @@ impl Worker {
     pub(super) fn hang_up(&mut self, index: usize) {
         let Some(connection) = self.places[index].connection.as_mut() else { return };
         let Some(exchange) = connection.exchange.take() else { return };
+        if exchange.is_lingering() {
+            // The answer is whole: the caller leaves with it, and cuts nothing off.
+            self.close(index);
+            return self.conclude(exchange, BodyEnd::HungUp);
+        }
         let call = exchange.call;
         connection.stream.shutdown();
         let hangup_ns = now_ns();

@@ -107,12 +107,13 @@ impl Worker {
             self.sessions.len() - 1
         });
         self.sessions[place].session = Some(session);
-        for ReadyStep { step, at_ns } in ready {
-            if at_ns == intended_ns {
-                self.begin_call(place, step, at_ns, possible_ns);
-            } else {
-                self.schedule(place, ReadyStep { step, at_ns });
-            }
+        let (now, later): (Vec<_>, Vec<_>) = ready.into_iter().partition(|step| step.at_ns == intended_ns);
+        // A call may fail as it is begun, and end its job: its place is another's then.
+        for step in later {
+            self.schedule(place, step);
+        }
+        for ReadyStep { step, at_ns } in now {
+            self.begin_call(place, step, at_ns, possible_ns);
         }
     }
 

@@ -5,7 +5,7 @@ mod jobs;
 mod timers;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ use timers::Deadline;
 const PUBLISH_NS: i64 = 50_000_000;
 /// A thread that returns from a wait, or to it, so much too late has stood still.
 const STALL_NS: i64 = 100_000_000;
+/// How much is read of one connection before the others, and the timers, have their turn.
+const READ_BYTES: usize = 256 * 1024;
 /// The largest body that is kept of a response that is not a stream.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
@@ -53,6 +55,8 @@ pub(crate) struct Worker {
     places: Vec<Place>,
     free: Vec<usize>,
     idle: Vec<usize>,
+    /// Places, with their generations, of connections that have more than was read of them.
+    unread: BTreeSet<(usize, u32)>,
     /// Deadlines of the requests in flight.
     deadlines: BinaryHeap<Reverse<Deadline>>,
     /// The same for bodies that go on after their end marker, which all have the same time.
@@ -93,12 +97,13 @@ impl Worker {
             shared,
             poller,
             clock: StampClock::new(),
-            scratch: Scratch::new(),
+            scratch: Scratch::bounded(READ_BYTES),
             tls,
             request: Vec::new(),
             places: Vec::new(),
             free: Vec::new(),
             idle: Vec::new(),
+            unread: BTreeSet::new(),
             deadlines: BinaryHeap::new(),
             lingering: VecDeque::new(),
             hangups: BinaryHeap::new(),
@@ -122,8 +127,9 @@ impl Worker {
         loop {
             let now = self.clock.refresh();
             self.obey();
-            let next = self.start_due(now);
+            // First what ends by time, since what waits for it may be due at once.
             self.expire(now);
+            let next = self.start_due(now);
             if now - self.published_ns >= PUBLISH_NS {
                 self.publish(now);
             }
@@ -133,7 +139,8 @@ impl Worker {
                 return Ok(());
             }
             ready.clear();
-            let (asleep, timeout_ns) = (now_ns(), self.timeout_ns(next));
+            let timeout_ns = if self.unread.is_empty() { self.timeout_ns(next) } else { 0 };
+            let asleep = now_ns();
             self.poller.wait(Some(timeout_ns), &mut ready)?;
             let awake = self.clock.refresh();
             for late_ns in [asleep - woken, awake - asleep - timeout_ns.max(0)] {
@@ -145,6 +152,7 @@ impl Worker {
                     self.handle(*event);
                 }
             }
+            self.read_on();
         }
     }
 
