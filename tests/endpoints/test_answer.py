@@ -31,11 +31,21 @@ def reply(body: str, kind: str = "text/event-stream") -> Reply:
     ],
 )
 def test_the_message_is_found_in_the_shapes_that_servers_use(body: str, said: str) -> None:
-    assert error_text(body) == said
+    assert error_text(body, TARGET) == said
 
 
 def test_a_long_page_is_cut() -> None:
-    assert len(error_text("x" * 10_000)) == 200
+    assert len(error_text("x" * 10_000, TARGET)) == 200
+
+
+@pytest.mark.parametrize("before", [60, 72, 190, 196, 390, 396])
+@pytest.mark.parametrize("shape", ["SAID", '{"error": {"message": "SAID"}}', '{"detail": [{"msg": "SAID"}]}'])
+def test_a_secret_at_the_cut_is_not_shown_in_part(shape: str, before: int) -> None:
+    body = shape.replace("SAID", "x" * before + " secret-value")
+    assert "secr" not in error_text(body, TARGET)
+    with pytest.raises(EndpointError) as caught:
+        read_answer(reply(body), TARGET, streaming=True, reader=core_observe)
+    assert "secr" not in f"{caught.value.message}{caught.value.hint}"
 
 
 @pytest.mark.parametrize(

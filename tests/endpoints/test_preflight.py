@@ -76,6 +76,24 @@ def test_proxies_of_the_environment_are_left_aside(monkeypatch: pytest.MonkeyPat
         assert check(Target.parse(server.url, model="tiny")).model == "tiny"
 
 
+@pytest.mark.parametrize("name", [SECRET, f"for {SECRET}", "\x1b[31mred", "m" * 100_000, ""])
+def test_what_is_no_name_is_never_taken_for_the_only_model(name: str) -> None:
+    server = FakeServer(models=(name,))
+    said = refused(server, model=None, headers=[f"x-key: {SECRET}"])
+    assert "no model is given" in said
+    assert len(said) < 500
+    assert server.bodies == []
+
+
+def test_paths_that_are_no_paths_are_not_shown() -> None:
+    ending = "/chat/completions"
+    paths = [f"/{SECRET}{ending}", "/x" * 5000 + ending, f"/\x1b[2J{ending}", f"/api{ending}"]
+    gets = {"/openapi.json": Answer(body=json.dumps({"paths": {path: {} for path in paths}}).encode())}
+    said = refused(FakeServer(gets=gets, post_paths=()), headers=[f"x-key: {SECRET}"])
+    assert f"/openapi.json, /api{ending}" in said
+    assert len(said) < 500
+
+
 def test_a_server_that_lists_no_models_is_fine() -> None:
     with serving(FakeServer(models=None)) as server:
         assert check(Target.parse(server.url, model="anything")).models is None

@@ -144,11 +144,14 @@ def test_secrets_are_in_nothing_that_is_kept(monkeypatch: pytest.MonkeyPatch) ->
             return error(400, f"your key {SECRET} may not")
         return Speaker()(path, body | {"model": f"tiny {SECRET}"})
 
-    server = FakeServer(on_request=echo, extra_headers={"x-ratelimit-key": SECRET, "server": f"for {SECRET}"})
+    headers = {"x-ratelimit-key": SECRET, f"x-ratelimit-{SECRET}": "5", "server": f"for {SECRET}"}
+    models = ("tiny", SECRET, f"for {SECRET}", "team-secret")
+    server = FakeServer(models=models, on_request=echo, extra_headers=headers)
     found = probe(server, headers=["x-team: team-secret"], api_key_env="THE_KEY")
     text = json.dumps(found.to_dict())
     assert SECRET not in text
     assert "team-secret" not in text
+    assert found.models == ("tiny",)
     assert text.count("[redacted]") >= 4
 
 

@@ -159,6 +159,14 @@ def test_a_key_inside_a_header_is_redacted_on_its_own() -> None:
     )
 
 
+def test_a_secret_is_found_however_it_is_written() -> None:
+    target = Target.parse("http://h", headers=['x-key: a"b/c+d\\e'])
+    for said in ('a"b/c+d\\e', 'a\\"b/c+d\\\\e', "a%22b%2Fc%2Bd%5Ce"):
+        assert target.redact(f"key {said}, sorry") == "key [redacted], sorry"
+    assert target.redact('cut at a"b/c') == "cut at [redacted]"
+    assert target.redact('a"b in the midst is another word') == 'a"b in the midst is another word'
+
+
 def test_what_the_load_generator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", f"{SECRET}\n")
     target = Target.parse("http://[::1]:9/v1", headers=["x-a: b: c"], api_key_env="THE_KEY")

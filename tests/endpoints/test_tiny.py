@@ -57,3 +57,11 @@ def test_other_refusals_teach_nothing(status: int) -> None:
     server = FakeServer(on_request=lambda *_: error(status, "stream_options"))
     assert ask(server).dialect == Dialect()
     assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("said", ["max_tokens " * 90_000, "max" * 300_000, "max_tokens" + "_" * 900_000])
+def test_a_long_refusal_teaches_nothing_and_takes_no_time(said: str) -> None:
+    """Quadratic reading would take hours."""
+    server = FakeServer(on_request=lambda path, body: error(400, said))
+    assert ask(server).limit == 1
+    assert len(server.bodies) == 1

@@ -81,30 +81,31 @@ def _malformed_hint(reply: Reply, target: Target, streaming: bool, reader: Reade
     return f"every request of a run would end as malformed: {_API_HINT}"
 
 
-def error_text(body: str) -> str:
-    """The message in an error's body, in the shapes that servers use; else the start of the body."""
+def error_text(body: str, target: Target) -> str:
+    """The message in an error's body, in the shapes that servers use; else the body's start; redacted."""
     try:
         data = read_json(body)
     except ValueError:
-        return " ".join(body.split())[:_SHOWN_CHARACTERS]
-    return _message(data)
+        return target.redact(" ".join(body.split()))[:_SHOWN_CHARACTERS]
+    return _message(data, target)
 
 
-def _message(data: Any) -> str:
+def _message(data: Any, target: Target) -> str:
     if isinstance(data, dict):
         error = data.get("error", data)
         if isinstance(error, dict):
             error = error.get("message") or error.get("detail") or error
         data = error
     if isinstance(data, str):
-        return " ".join(data.split())[: 2 * _SHOWN_CHARACTERS]
+        # Redacted before it is cut: of a secret that is cut in two nothing would be found.
+        return target.redact(" ".join(data.split()))[: 2 * _SHOWN_CHARACTERS]
     try:
-        return json.dumps(data)[:_SHOWN_CHARACTERS]
+        return target.redact(json.dumps(data))[:_SHOWN_CHARACTERS]
     except RecursionError:
         return "(nested too deeply to be shown)"
 
 
 def _shown(reply: Reply, target: Target) -> str:
     kind = target.redact(reply.headers.get("content-type", "none"))
-    start = target.redact(" ".join(reply.body.split())[:80])
+    start = target.redact(" ".join(reply.body.split()))[:80]
     return f"content-type: {kind}; it begins {start!r}"

@@ -6,6 +6,8 @@ from paceline.endpoints.refusal import models_hint, no_model, refusal
 from paceline.endpoints.target import Target
 from paceline.errors import EndpointError
 
+_LONGEST_NAME = 256
+
 
 def model_list(client: Client, target: Target | None = None) -> tuple[tuple[str, ...] | None, Reply]:
     """Names that the server lists; None when it lists nothing that can be read, which is no error."""
@@ -21,9 +23,16 @@ def model_list(client: Client, target: Target | None = None) -> tuple[tuple[str,
     if not isinstance(listed, list):
         return None, reply
     names = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in listed]
-    # What holds a control character is no name, and would steer the terminal of whoever reads it.
-    fit = [name for name in names if isinstance(name, str) and name.isprintable()]
-    return tuple(dict.fromkeys(fit)), reply
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and _fit(name, target))), reply
+
+
+def _fit(name: str, target: Target) -> bool:
+    """Whether it is a name that can be asked for, shown and stored.
+
+    What holds a control character would steer the terminal of whoever reads it; one with a secret in it is an
+    echo of what was sent.
+    """
+    return 0 < len(name) <= _LONGEST_NAME and target.redact(name) == name
 
 
 def only_model(client: Client, models: tuple[str, ...] | None, reply: Reply) -> str:

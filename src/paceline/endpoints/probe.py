@@ -217,7 +217,7 @@ def _rate_limits(client: BoundedClient) -> dict[str, str]:
         for name, value in reply.headers.items():
             wanted = name.startswith(_RATE_LIMITS) or name == "retry-after"
             if wanted and (name in found or len(found) < _MOST_RATE_LIMITS):
-                found[name[:100]] = client.target.redact(value)[:100]
+                found[client.target.redact(name)[:100]] = client.target.redact(value)[:100]
     return found
 
 

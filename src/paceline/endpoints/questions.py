@@ -10,6 +10,7 @@ from paceline.endpoints.bounded import BoundedClient, NothingLeftError
 from paceline.endpoints.client import Reply
 from paceline.endpoints.json_text import read_json
 from paceline.endpoints.probe_record import Finding, Value
+from paceline.endpoints.target import Target
 from paceline.endpoints.tiny import HELLO, HIGHER_LIMIT, Tiny
 from paceline.errors import EndpointError
 from paceline.protocols import DEFAULT_DIALECT, PROTOCOLS, Dialect, Message, Protocol
@@ -125,7 +126,7 @@ class Questions:
             return Said(tiny, why=self._short(error.message.removeprefix(f"{target.display}: ")))
         self.dialect = replace(tiny.dialect, exact_output=self.dialect.exact_output)
         if not 200 <= reply.status < 300:
-            return Said(tiny, reply, why=self._short(_refusal(reply)))
+            return Said(tiny, reply, why=self._short(_refusal(reply, target)))
         seen = observed(reply, target, tiny.streaming, self.reader)
         self.client.count_tokens(seen["prompt_tokens"], seen["completion_tokens"])
         return Said(tiny, reply, seen, self._short(seen["error"]) if seen["error"] else None)
@@ -135,11 +136,11 @@ class Questions:
         return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 3]}..."
 
 
-def _refusal(reply: Reply) -> str:
+def _refusal(reply: Reply, target: Target) -> str:
     if 300 <= reply.status < 400:
         to = reply.headers.get("location", "another place").partition("?")[0]
         return f"{reply.status}: it redirects to {to}"
-    said = error_text(reply.body)
+    said = error_text(reply.body, target)
     return f"{reply.status}: {said}" if said else f"status {reply.status}"
 
 

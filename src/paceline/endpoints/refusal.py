@@ -14,8 +14,11 @@ from paceline.errors import EndpointError
 from paceline.protocols import PROTOCOLS
 
 _MOST_MODELS_SHOWN = 20
+_MOST_PATHS_SHOWN = 20
+_LONGEST_PATH = 200
 _ENDINGS = tuple(info.path for info in PROTOCOLS.values())
 _REFUSED_HINT = "change what the server names, or leave further body fields and the system prompt out"
+_WAIT_S = r"[0-9]{1,6}"
 _NO_SUCH = re.compile(
     r"not (exist|found|available|loaded|supported)|unknown|invalid|no such|unsupported|no access"
 )
@@ -24,19 +27,19 @@ _NO_SUCH = re.compile(
 def refusal(reply: Reply, client: Client, model: str, models: Sequence[str] | None) -> EndpointError:
     """The error for an answer of a status that is not 200. May ask the server which paths exist."""
     target = client.target
-    said = target.redact(error_text(reply.body))
+    said = error_text(reply.body, target)
     status = reply.status
     if status in (401, 403):
         return _bad_key(target, status, said)
     if status == 429:
-        after = reply.headers.get("retry-after")
-        hint = f"wait {after} s (the server's retry-after)" if after and after.isdigit() else "wait"
+        after = reply.headers.get("retry-after", "")
+        hint = f"wait {after} s (the server's retry-after)" if re.fullmatch(_WAIT_S, after) else "wait"
         return EndpointError(
             f"{target.display}: rate-limited (429): {said}",
             f"{hint} and run again, or ask for a higher limit",
         )
     if 300 <= status < 400:
-        to = target.redact(reply.headers.get("location", "another place").partition("?")[0])
+        to = target.redact(reply.headers.get("location", "another place").partition("?")[0])[:_LONGEST_PATH]
         return EndpointError(
             f"{target.display}: the server redirects ({status}) to {to}", "give the URL that it redirects to"
         )
@@ -151,8 +154,8 @@ def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
         answers.append(path)
         if path == "/openapi.json":
             paths = data.get("paths")
-            named = [one for one in paths if one.isprintable()] if isinstance(paths, dict) else []
-            offered = [one for one in named if one.endswith(_ENDINGS)]
+            named = [one for one in paths if _fit(one, target)] if isinstance(paths, dict) else []
+            offered = [one for one in named if one.endswith(_ENDINGS)][:_MOST_PATHS_SHOWN]
             answers += [one for one in offered if one not in answers]
             fitting = [one for one in offered if one.endswith(ending)]
             suggestion = suggestion or (target.origin + fitting[0] if fitting else None)
@@ -160,6 +163,10 @@ def _paths_that_exist(client: Client) -> tuple[list[str], str | None]:
             base = path.removesuffix("/models")
             suggestion = suggestion or target.origin + (base or ending)
     return answers, suggestion
+
+
+def _fit(path: str, target: Target) -> bool:
+    return len(path) <= _LONGEST_PATH and target.redact(path) == path
 
 
 def _json_at(client: Client, path: str) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """What a target is: where requests go, in which protocol, and with which credentials."""
 
+import json
 import os
 import re
 import socket
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from paceline.errors import ConfigError, EndpointError
 from paceline.protocols import PROTOCOLS, Protocol, parse_protocol
@@ -31,6 +32,8 @@ _CREDENTIAL = re.compile(
     r"(^|[_-])(key|apikey|token|secret|password|passwd|sig|signature|auth|code)$", re.IGNORECASE
 )
 _CREDENTIAL_HEADERS = ("authorization", "proxy-authorization", "cookie")
+_SHORTEST_SECRET = 4
+_REDACTED = "[redacted]"
 _URL_HINT = "write the base URL of the server: http://localhost:8000 or https://api.example.com/v1"
 
 
@@ -137,7 +140,7 @@ class Target:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must never be shown: the key and header values; longest first."""
-        found = {value for _, value in self.headers if len(value) >= 4}
+        found = {value for _, value in self.headers if len(value) >= _SHORTEST_SECRET}
         # A server may say back `Bearer KEY` as KEY alone.
         found |= {part for _, value in self.headers for part in value.split() if len(part) >= 8}
         if self.api_key:
@@ -145,9 +148,14 @@ class Target:
         return tuple(sorted(found, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
-        """What a server says, fit to be shown: without this target's secrets and control characters."""
+        """What a server says, fit to be shown: without this target's secrets and control characters.
+
+        A secret is found as it is, as JSON or a URL has it, and where the text was cut within it.
+        """
         for secret in self.secrets:
-            text = text.replace(secret, "[redacted]")
+            for written in dict.fromkeys((secret, json.dumps(secret)[1:-1], quote(secret, safe=""))):
+                text = text.replace(written, _REDACTED)
+            text = _without_start(text, secret)
         return printable(text)
 
     def with_model(self, model: str) -> "Target":
@@ -226,6 +234,14 @@ class Target:
             "api_key": self.api_key is not None,
             "own_ca": self.ca_pem is not None,
         }
+
+
+def _without_start(text: str, secret: str) -> str:
+    """The text without the beginning of a secret at its end."""
+    for size in range(min(len(secret), len(text)), _SHORTEST_SECRET - 1, -1):
+        if text.endswith(secret[:size]):
+            return text[:-size] + _REDACTED
+    return text
 
 
 def printable(text: str) -> str:

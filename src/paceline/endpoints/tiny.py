@@ -12,7 +12,9 @@ from paceline.protocols import DEFAULT_DIALECT, Dialect, ExactOutput, Message, P
 HELLO = (Message("user", "Say hello."),)
 # Some servers have a floor under the limit, and then one token cannot be asked for.
 HIGHER_LIMIT = 16
-_FLOOR = re.compile(r"max\w*_tokens.*(minimum|at least|>=|greater)", re.IGNORECASE | re.DOTALL)
+# Two searches, each of time linear in what a server may say at length.
+_LIMIT = re.compile(r"max(_completion|_output|_new)?_tokens", re.IGNORECASE)
+_FLOOR = re.compile(r"minimum|at least|>=|greater", re.IGNORECASE)
 # How an exact length is asked for, in the order in which it is tried.
 _EXACT: dict[ExactOutput | None, ExactOutput | None] = {"ignore_eos": "min_tokens", "min_tokens": None}
 
@@ -72,8 +74,14 @@ class Tiny:
             and "max_completion_tokens" in said
         ):
             self.dialect = replace(dialect, max_tokens_field="max_completion_tokens")
-        elif self.limit < HIGHER_LIMIT and _FLOOR.search(said):
+        elif self.limit < HIGHER_LIMIT and _speaks_of_floor(said):
             self.limit = HIGHER_LIMIT
         else:
             return False
         return True
+
+
+def _speaks_of_floor(said: str) -> bool:
+    """A refusal says that the limit of tokens is below a minimum."""
+    limit = _LIMIT.search(said)
+    return limit is not None and _FLOOR.search(said, limit.end()) is not None
