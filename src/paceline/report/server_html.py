@@ -49,14 +49,15 @@ def server_chart(evidence: Evidence) -> Spec | None:
         return None
     clock = _Clock(evidence)
     panels = [
-        _lines(_requests(server, clock, line), "requests", line),
-        _lines(_shares(server, clock), "share in use", line, scale=alt.Scale(domain=[0, 1])),
-        _lines(_tokens(server, clock, line), "tokens/s", line),
-        _lines(_power(server, clock), "GPU power, W", line),
+        (_requests(server, clock, line), "requests", ",.4~r"),
+        (_shares(server, clock), "share in use", ".1%"),
+        (_tokens(server, clock, line), "tokens/s", ",.4~r"),
+        (_power(server, clock), "GPU power, W", ",.4~r"),
     ]
-    drawn = [panel for panel in panels if panel is not None]
-    if not drawn:
+    filled = [panel for panel in panels if panel[0]]
+    if not filled:
         return None
+    drawn = [_lines(*panel, line, last=panel is filled[-1]) for panel in filled]
     zoom = alt.selection_interval(encodings=["x"], bind="scales")
     drawn[0] = drawn[0].add_params(zoom)
     return plain(alt.vconcat(*drawn, spacing=14).resolve_scale(x="shared", color="independent"))
@@ -92,13 +93,13 @@ def _rows(clock: _Clock, series: Series, what: str) -> Rows:
 
 
 def _rates(clock: _Clock, series: Series, what: str) -> Rows:
-    """A counter as what came to it a second since the sample before."""
+    """A counter as what came to it a second, in the middle between two samples."""
     rows: Rows = []
     for part, (at, inside) in enumerate(clock.parts(series)):
         steps, seconds = np.diff(inside.value), np.diff(inside.t_ns) / 1e9
         rows += [
-            {"t": round(t, 4), "value": round(float(step / s), 3), "what": what, "part": part}
-            for t, step, s in zip(at[1:], steps, seconds, strict=True)
+            {"t": round(t + s / 2, 4), "value": round(float(step / s), 3), "what": what, "part": part}
+            for t, step, s in zip(at[:-1], steps, seconds, strict=True)
             if step >= 0.0 and s > 0.0
         ]
     return _few(rows)
@@ -110,7 +111,7 @@ def _few(rows: Rows) -> Rows:
 
 def _client(line: TimeLine, values: Any, what: str) -> Rows:
     return [
-        {"t": round(float(t), 4), "value": round(float(value), 3), "what": what, "part": 0}
+        {"t": round(float(t) + line.width_s / 2, 4), "value": round(float(value), 3), "what": what, "part": 0}
         for t, value in zip(line.start_s, values, strict=True)
     ]
 
@@ -145,19 +146,23 @@ def _power(server: ServerFigures, clock: _Clock) -> Rows:
     ]
 
 
-def _lines(rows: Rows, title: str, line: TimeLine, scale: alt.Scale | None = None) -> alt.LayerChart | None:
-    if not rows:
-        return None
+def _lines(rows: Rows, title: str, form: str, line: TimeLine, *, last: bool) -> alt.LayerChart:
+    """One panel. Only the last one names the axis of time. `form`: of a value that is pointed at."""
     end = float(line.start_s[-1] + line.width_s)
-    x = alt.X("t:Q", title="seconds from the start", scale=alt.Scale(domain=[0, end], nice=False))
+    x = alt.X(
+        "t:Q",
+        title="seconds from the start" if last else None,
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=alt.Axis(labels=last),
+    )
     names = list(dict.fromkeys(row["what"] for row in rows))
-    axis = alt.Axis(tickCount=3, format="%") if scale is not None else alt.Axis(tickCount=3)
+    axis = alt.Axis(tickCount=3, format=".1~%") if form.endswith("%") else alt.Axis(tickCount=3)
     lines = (
         alt.Chart(inline(rows))
         .mark_line(strokeWidth=1.5, clip=True, point=alt.OverlayMarkDef(size=12, filled=True))
         .encode(
             x=x,
-            y=alt.Y("value:Q", title=title, axis=axis, scale=scale or alt.Scale(zero=True)),
+            y=alt.Y("value:Q", title=title, axis=axis, scale=alt.Scale(zero=True)),
             detail="part:N",
             color=alt.Color(
                 "what:N",
@@ -168,7 +173,7 @@ def _lines(rows: Rows, title: str, line: TimeLine, scale: alt.Scale | None = Non
             tooltip=[
                 alt.Tooltip("what:N", title=title),
                 alt.Tooltip("t:Q", title="at, s", format=",.2f"),
-                alt.Tooltip("value:Q", title="value", format=".1%" if scale is not None else ",.4~r"),
+                alt.Tooltip("value:Q", title="value", format=form),
             ],
         )
     )
