@@ -82,11 +82,11 @@ def test_ctrl_c_ends_a_sweep_with_a_report_of_what_there_is(sim: SimProcess) -> 
 def test_a_capacity_of_a_wall(cli: Cli, sims: Sims) -> None:
     """Six slots: a seventh request has to wait for one, far longer than it may."""
     engine = sims(
-        "--mode", "engine", "--slots", "6", "--decode-step-base", "4ms", "--decode-step-per-seq", "1us"
+        "--mode", "engine", "--slots", "6", "--decode-step-base", "20ms", "--decode-step-per-seq", "1us"
     )
     done = cli(
         *("capacity", engine.url, *SMALL, "--settle", "0s", "--over", "concurrency=1..32"),
-        *("--slo", "ttft_ms=25", "-d", "1s", "--warmup", "300ms", "--budget", "30s", "--json", "-"),
+        *("--slo", "ttft_ms=25", "-d", "1s", "--warmup", "300ms", "--budget", "12s", "--json", "-"),
     ).ended()
     result = done.report["result"]
     assert result["verdict"] in ("found", "not enough data")
