@@ -193,6 +193,19 @@ def test_what_a_server_does_within_a_look_is_bounded(
         look(url)
 
 
+def test_a_server_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scrape, "LOOK_S", 0.3)
+    asked: list[socket.socket] = []
+
+    def counts(connection: socket.socket) -> None:
+        asked.append(connection)
+        connection.recv(1)
+
+    with raw(counts) as url:
+        assert find_metrics(Target.parse(f"{url}/team/v1"), ServerWatch()) is None
+    assert len(asked) == 1
+
+
 def test_a_page_without_an_end_is_read_so_far_and_no_further() -> None:
     sent = [0]
 

@@ -113,12 +113,16 @@ class Scraper:
         self._client.__exit__(None, None, None)
 
 
+class _UnansweredError(LookError):
+    """No answer at all: another path of the same server need not be tried."""
+
+
 def _page(client: Client, path: str) -> str:
     """The text at a path. Raises LookError."""
     try:
         reply = client.get(path, accept="text/plain;version=0.0.4")
     except EndpointError as error:
-        raise LookError(error.message.removeprefix(f"{client.target.display}: ")) from None
+        raise _UnansweredError(error.message.removeprefix(f"{client.target.display}: ")) from None
     if reply.status != 200:
         raise LookError(f"{path} answers with status {reply.status}")
     # The last line of a page that was too long may be half a line.
@@ -170,6 +174,8 @@ def _found(target: Target, paths: list[str], table: ServerTable) -> tuple[Metric
         for path in paths:
             try:
                 text = _page(client, path)
+            except _UnansweredError as error:
+                return None, [*reasons, str(error)]
             except LookError as error:
                 reasons.append(str(error))
                 continue
