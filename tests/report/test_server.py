@@ -196,6 +196,18 @@ def test_counts_that_differ_are_said_to(home: Path) -> None:
     )
 
 
+def test_what_was_made_after_hang_ups_is_named(home: Path) -> None:
+    hung = [
+        make_row(
+            sent_ms=1_000 * k, event_ms=(1_000 * k + 100,), end_ms=1_000 * k + 380, outcome="hung_up",
+            hangup_ns=(1_000 * k + 380) * MS,
+        )
+        for k in range(10)
+    ]  # fmt: skip
+    report = made(home, [samples(SERVER)], TOLD, rows_table(hung))
+    assert "after hang-ups is in it" in " ".join(render_text(report).split())
+
+
 def test_a_server_alone_or_gpus_alone(home: Path) -> None:
     alone = made(home, [samples(SERVER)], TOLD)
     assert "GPU" not in render_text(alone)

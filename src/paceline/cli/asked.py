@@ -45,5 +45,5 @@ def asked_job(
         name=None if name is None else check_name(name),
         checked=endpoint.check,
         jobs=jobs,
-        server=server.watch(own),
+        server=server.watch(own, hangs_up=any(call.hang_up_ms is not None for call in workload.call)),
     )

@@ -30,7 +30,10 @@ class ServerFlags:
     ] = None
     server_metrics_every: Annotated[
         str | None,
-        typer.Option(help="How often they are asked for (1s), at least 100ms.", rich_help_panel=SERVER),
+        typer.Option(
+            help="How often they are asked for (1s; 200ms where callers hang up), at least 100ms.",
+            rich_help_panel=SERVER,
+        ),
     ] = None
     server_metrics_table: Annotated[
         Path | None,
@@ -48,17 +51,19 @@ class ServerFlags:
         ),
     ] = None
 
-    def watch(self, own: "MeasureSettings") -> "ServerWatch":
-        """What they mean, over the user's own settings. Raises ConfigError."""
-        from paceline.measure.scrape import AUTO, DEFAULT_EVERY_NS, ServerWatch
+    def watch(self, own: "MeasureSettings", *, hangs_up: bool = False) -> "ServerWatch":
+        """What they mean, over the user's own settings. Raises ConfigError.
+
+        hangs_up: the workload's callers do; how a server takes that is seen only by looking often.
+        """
+        from paceline.measure.scrape import AUTO, DEFAULT_EVERY_NS, HANGUP_EVERY_NS, ServerWatch
         from paceline.units import parse_duration_ns
 
+        usual = HANGUP_EVERY_NS if hangs_up else DEFAULT_EVERY_NS
         every = self.server_metrics_every or own.server_metrics_every
         return ServerWatch(
             metrics=self.server_metrics or own.server_metrics or AUTO,
-            every_ns=DEFAULT_EVERY_NS
-            if every is None
-            else parse_duration_ns(every, "--server-metrics-every"),
+            every_ns=usual if every is None else parse_duration_ns(every, "--server-metrics-every"),
             table=self.server_metrics_table or own.server_metrics_table,
             gpu=self.gpu if self.gpu is not None else own.gpu,
         )

@@ -73,7 +73,12 @@ class Sampler:
 
     def __enter__(self) -> "Sampler":
         self._once()
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            # No more threads are to be had; the run does without.
+            self.looks.failed += 1
+            self.looks.last_failure = str(error)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,7 +87,8 @@ class Sampler:
     def end(self) -> None:
         """Look once more, and no more."""
         self._ended.set()
-        self._thread.join(self._leave_s)
+        if self._thread.ident is not None:
+            self._thread.join(self._leave_s)
 
     def take(self) -> pa.Table:
         """What was seen since the last call, in `SERVER_SCHEMA`."""

@@ -15,6 +15,8 @@ from paceline.measure.server_table import EngineTable, ServerTable, load_table
 
 AUTO, OFF = "auto", "off"
 DEFAULT_EVERY_NS = 1_000_000_000
+# Often enough to tell how long a server goes on after a hang-up (stats.server_hangups).
+HANGUP_EVERY_NS = 200_000_000
 SHORTEST_EVERY_NS = 100_000_000
 # The whole of one look, whatever the server does within it.
 LOOK_S = 3.0
@@ -169,7 +171,7 @@ def _roots(target: Target, table: ServerTable) -> list[str]:
 
 
 def _found(target: Target, paths: list[str], table: ServerTable) -> tuple[MetricsSource | None, list[str]]:
-    reasons = []
+    reasons: list[str] = []
     with Client(target, LOOK_S, most_bytes=MOST_BYTES) as client:
         for path in paths:
             try:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from paceline.stats.frame import MISSING, Frame, Ints
+from paceline.stats.frame import MISSING, Bools, Frame, Ints
 from paceline.stats.server_quantities import GPU_PREFIX, Kind
 from paceline.stats.steady import Window
 from paceline.stats.tokens import TokenCounts
@@ -147,29 +148,42 @@ def check_tokens(
     the first request and one after the last, all tokens are in between.
     """
     frame = Frame(rows)
-    origin = frame.origin_ns(origins)
-    row_end = origin + frame.ints("end_ns")
+    segment, row_end = frame.ints("segment"), frame.ints("end_ns")
     # Reasoning that was never shown counts at the end: when it was made is not known.
-    per_row = (counts.streamed + counts.hidden if at_end else counts.hidden).astype(np.float64)
-    event_at = np.empty(0, np.int64) if at_end else frame.event_ns + frame.spread(origin)
-    per_event = np.empty(0) if at_end else counts.per_event.astype(np.float64)
+    per_row = counts.streamed + counts.hidden if at_end else counts.hidden
     # Whether what was broken off is counted at its end is each server's own affair.
-    broken = per_row[~(frame.equals("outcome", "ok"))].sum() if at_end else 0.0
+    broken = per_row[~frame.equals("outcome", "ok")].sum() if at_end else 0
+    parts = _looked_at(series, segment_spans(rows, origins))
     server, client, slack, covered_ns = 0.0, 0.0, float(broken), 0
-    for part in _looked_at(series, segment_spans(rows, origins)).values():
-        first, last = int(part.t_ns[0]), int(part.t_ns[-1])
-        for when, tokens in ((row_end, per_row), (event_at, per_event)):
-            client += float(tokens[(when > first) & (when <= last)].sum())
-            slack += sum(_near(part, place, when, tokens) for place in (0, -1))
+    for number, part in parts.items():
+        # Events are many: they are compared where they lie, on their segment's clock.
+        mine = segment == number
+        told = [(row_end, per_row, mine)]
+        if not at_end:
+            told.append((frame.event_ns, counts.per_event, frame.spread(mine)))
+        for when_ns, tokens, where in told:
+            inside, edges = _between(part, origins[number], when_ns, tokens, where)
+            client += inside
+            slack += edges
         server += _growth(part.value)[0]
-        covered_ns += last - first
+        covered_ns += int(part.t_ns[-1] - part.t_ns[0])
     return TokenCheck(server, client, slack, covered_ns / 1e9, at_end) if covered_ns else None
 
 
-def _near(part: Series, place: int, when_ns: Ints, tokens: Floats) -> float:
-    """Tokens that may have been counted on either side of a sample: the answer travels, too."""
-    reach = part.span_ns[place] / 2 + _TRAVEL_NS
-    return float(tokens[np.abs(when_ns - part.t_ns[place]) <= reach].sum())
+def _between(
+    part: Series, origin_ns: int, when_ns: Ints, tokens: npt.NDArray[Any], mine: Bools
+) -> tuple[float, float]:
+    """Tokens between the first and the last sample, and those that may have been counted on either side of
+    one: asking took a while, and the answer travels, too.
+    """
+    first, last = int(part.t_ns[0]) - origin_ns, int(part.t_ns[-1]) - origin_ns
+
+    def total(start: float, end: float) -> float:
+        return float(tokens.sum(where=mine & (when_ns > start) & (when_ns <= end), dtype=np.int64))
+
+    reach = [span / 2 + _TRAVEL_NS for span in (part.span_ns[0], part.span_ns[-1])]
+    edges = total(first - reach[0], first + reach[0]) + total(last - reach[1], last + reach[1])
+    return total(first, last), edges
 
 
 def _looked_at(series: Series, segments: Mapping[int, Span]) -> dict[int, Series]:
