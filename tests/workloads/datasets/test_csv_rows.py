@@ -69,3 +69,11 @@ def test_a_value_may_be_longer_than_the_librarys_limit(tmp_path: Path) -> None:
     job = found.job(0)
     assert job is not None
     assert (job.calls[0].prompt_tokens, job.calls[0].output_tokens) == (100_000, 7)
+
+
+def test_a_header_of_very_many_columns(tmp_path: Path) -> None:
+    """Compared each with each they would take an hour."""
+    path = tmp_path / "a.csv"
+    names = ["prompt", *(f"c{n}" for n in range(200_000))]
+    path.write_text(",".join(names) + "\n" + ",".join("x" for _ in names) + "\n")
+    assert texts(source(path)) == ["x"]

@@ -56,6 +56,8 @@ def test_columns_may_be_in_another_order_and_quoted(tmp_path: Path) -> None:
         (",1,2", "no TIMESTAMP"),
         ("yesterday,1,2", "TIMESTAMP is no instant"),
         ("2023-13-16 18:15:46,1,2", "TIMESTAMP is no instant"),
+        ("0001-01-01 00:00:00,1,2", "TIMESTAMP is not of the years 1970 to 2262"),
+        ("9999-12-31 00:00:00,1,2", "TIMESTAMP is not of the years 1970 to 2262"),
         ("2023-11-16 18:15:46,-1,2", "ContextTokens is below 1"),
         ("2023-11-16 18:15:46,1,0", "GeneratedTokens is below 1"),
         ("2023-11-16 18:15:46,,2", "no ContextTokens"),

@@ -193,6 +193,16 @@ def test_the_workloads_system_prompt_and_limit_hold(tmp_path: Path) -> None:
     assert job.calls[0].output_tokens == 7
 
 
+@pytest.mark.parametrize(("last_ms", "speed"), [(8_999_999_999_999, 1.0), (5_000_000_000, 0.001)])
+def test_a_replay_of_centuries_is_refused(tmp_path: Path, last_ms: int, speed: float) -> None:
+    path = tmp_path / "a.jsonl"
+    row = '{"timestamp": AT, "input_length": 5, "output_length": 5}\n'
+    path.write_text("".join(row.replace("AT", str(at)) for at in (0, last_ms)))
+    with pytest.raises(ConfigError, match="more than a century"):
+        source(path, speed=speed)
+    assert len(source(path, speed=speed, limit=1).rows) == 1
+
+
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     path = write_azure(tmp_path / "a.csv", [("2023-11-16 18:15:46.68", 40, 44)])
     pinned = source(path).spec

@@ -124,8 +124,8 @@ def _time_ns(row: dict[str, Any], request: dict[str, Any]) -> int | None:
 def unix_ns(value: Any) -> int | None:
     """Unix nanoseconds of a time: ISO 8601 (without an offset it is UTC), or a number since 1970.
 
-    The unit of a number is told by its size: in the years 2001 to 2286 seconds have ten digits, milliseconds
-    thirteen, microseconds sixteen, nanoseconds nineteen. None for what is no time.
+    The unit of a number is told by its size: in the years 2001 to 2262 seconds have ten digits, milliseconds
+    thirteen, microseconds sixteen, nanoseconds nineteen. None for what is no time, or not of 1970 to 2262.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -141,7 +141,7 @@ def unix_ns(value: Any) -> int | None:
         return None
     for factor in (10**9, 10**6, 10**3, 1):
         if 1e18 <= value * factor < 1e19:
-            return round(value * factor)
+            return _within(round(value * factor))
     return None
 
 
@@ -149,14 +149,19 @@ def _is_number(text: str) -> bool:
     return text.strip().replace(".", "", 1).isdigit()
 
 
-def _iso(text: str) -> int:
+def _iso(text: str) -> int | None:
     return _of_datetime(datetime.fromisoformat(text.strip()))
 
 
-def _of_datetime(when: datetime) -> int:
+def _of_datetime(when: datetime) -> int | None:
     aware = when if when.tzinfo else when.replace(tzinfo=UTC)
     since = aware - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+    return _within((since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000)
+
+
+def _within(time_ns: int) -> int | None:
+    """What a column of 64 bits holds, and so the difference of any two."""
+    return time_ns if 0 <= time_ns < 2**63 else None
 
 
 def _object(value: Any) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class CsvRows:
                 f"data {path}: the header cannot be read: {fault}", "a CSV file begins with one"
             )
         self.columns = [name.strip() for name in header.value]
-        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
+        twice = sorted(name for name, times in Counter(self.columns).items() if times > 1)
         if twice or not any(self.columns):
             fault = f"names {', '.join(map(shown, twice))} twice" if twice else "names no columns"
             raise ConfigError(f"data {path}: the header {fault}", "give each column a name of its own")

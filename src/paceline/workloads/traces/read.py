@@ -22,8 +22,8 @@ MAX_LINE_BYTES = 1024 * 1024
 _AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 _MOONCAKE = ("timestamp", "input_length", "output_length")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-# A month of milliseconds is 3e9; what is far above is no time after a trace's beginning.
-_MAX_MS = 1e14
+# A month of milliseconds is 3e9, and since 1970 there were 2e12; nanoseconds of more are not of 64 bits.
+_MAX_MS = 9e12
 _TRACE_HINT = "a trace has lines of Azure's CSV (TIMESTAMP,ContextTokens,GeneratedTokens) or Mooncake's JSONL"
 
 # time_ns, input tokens, output tokens, ids of blocks.
@@ -132,7 +132,10 @@ def instant_ns(text: str) -> int:
         seconds = _seconds(whole, offset or "")
     except ValueError:
         raise RowError("TIMESTAMP is no instant") from None
-    return seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
+    time_ns = seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
+    if not 0 <= time_ns < 2**63:
+        raise RowError("TIMESTAMP is not of the years 1970 to 2262")
+    return time_ns
 
 
 @lru_cache(maxsize=1024)

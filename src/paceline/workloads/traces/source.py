@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from paceline.errors import ConfigError
 from paceline.workloads.data_file import checked_file, same_file
 from paceline.workloads.jobs import Call, Job, Turn
 from paceline.workloads.read_report import ReadReport
@@ -18,6 +19,8 @@ from paceline.workloads.traces.spec import TraceSpec
 _KEPT_BLOCKS = 20_000
 # Texts of requests are numbered from here, so that none has the number of a block.
 _OWN_TEXTS = 1 << 47
+# A century; instants are kept in 64 bits.
+_LATEST_NS = 36_525 * 86_400 * 1e9
 LIMITED = "output limited by the workload's max_tokens"
 
 
@@ -46,6 +49,11 @@ class TraceSource:
         )
         self._texts: OrderedDict[tuple[int, int, bool], str] = OrderedDict()
         start_ns = (self.rows.at_ns - round(trace.start_s * 1e9)) / trace.speed
+        if start_ns.max() > _LATEST_NS:
+            raise ConfigError(
+                f"trace {path.name}: its last request comes after more than a century",
+                "take a part of it (--trace-window), or a higher --trace-speed",
+            )
         self._start_ns = np.rint(start_ns).astype(np.int64)
         if self._writer.approximate:
             self.report.said.append("no tokenizer is given, so the lengths of inputs are estimates")
