@@ -22,6 +22,15 @@ ENDPOINT = "Endpoint"
 RESULT = "Result"
 
 
+HtmlPath = Annotated[
+    Path | None,
+    typer.Option("--html", help="Write a self-contained HTML report here.", rich_help_panel=RESULT),
+]
+MarkdownPath = Annotated[
+    Path | None, typer.Option("--markdown", help="Write a Markdown report here.", rich_help_panel=RESULT)
+]
+
+
 @dataclass(frozen=True)
 class LoadFlags:
     """When requests are sent, and how many."""
@@ -187,13 +196,8 @@ class ReportFlags:
         Path | None,
         typer.Option("--json", help="Write paceline.report/1 here; - is stdout.", rich_help_panel=RESULT),
     ] = None
-    html_path: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write a self-contained HTML report here.", rich_help_panel=RESULT),
-    ] = None
-    markdown_path: Annotated[
-        Path | None, typer.Option("--markdown", help="Write a Markdown report here.", rich_help_panel=RESULT)
-    ] = None
+    html_path: HtmlPath = None
+    markdown_path: MarkdownPath = None
     csv_path: Annotated[
         Path | None, typer.Option("--csv", help="Write one line a request here.", rich_help_panel=RESULT)
     ] = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.options import RESULT
+from paceline.cli.options import RESULT, HtmlPath, MarkdownPath
 
 if TYPE_CHECKING:
     from paceline.measure.job import Credentials
@@ -24,13 +24,8 @@ class StudyReportFlags:
             "--json", help="Write paceline.study-report/1 here; - is stdout.", rich_help_panel=RESULT
         ),
     ] = None
-    html_path: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write a self-contained HTML report here.", rich_help_panel=RESULT),
-    ] = None
-    markdown_path: Annotated[
-        Path | None, typer.Option("--markdown", help="Write a Markdown report here.", rich_help_panel=RESULT)
-    ] = None
+    html_path: HtmlPath = None
+    markdown_path: MarkdownPath = None
     csv_path: Annotated[
         Path | None, typer.Option("--csv", help="Write one line a point here.", rich_help_panel=RESULT)
     ] = None

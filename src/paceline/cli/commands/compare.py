@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli.option_groups import with_groups
-from paceline.cli.options import RESULT, EndpointFlags, LoadFlags
+from paceline.cli.options import RESULT, EndpointFlags, HtmlPath, LoadFlags, MarkdownPath
 from paceline.cli.request_options import RequestFlags
 from paceline.cli.server_options import ServerFlags
 from paceline.errors import ConfigError
@@ -66,13 +66,8 @@ class ComparisonFlags:
         Path | None,
         typer.Option("--json", help="Write paceline.comparison/1 here; - is stdout.", rich_help_panel=RESULT),
     ] = None
-    html_path: Annotated[
-        Path | None,
-        typer.Option("--html", help="Write a self-contained HTML report here.", rich_help_panel=RESULT),
-    ] = None
-    markdown_path: Annotated[
-        Path | None, typer.Option("--markdown", help="Write a Markdown report here.", rich_help_panel=RESULT)
-    ] = None
+    html_path: HtmlPath = None
+    markdown_path: MarkdownPath = None
 
     def paths(self) -> dict[str, Path | None]:
         """By option."""
