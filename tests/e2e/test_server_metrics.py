@@ -11,6 +11,7 @@ from paceline.measure.sim import SimProcess, read_truth
 from paceline.stats.server import Series, series_of
 from paceline.store.runs import StoredRun, open_run
 from tests.e2e.conftest import Cli, Sims
+from tests.support.fake_server import Answer, FakeServer, serving
 
 FLAVOURS = {
     "vllm": "vllm",
@@ -189,3 +190,33 @@ def test_the_report_fits_the_terminal_and_the_page_needs_no_network(
     assert 'data-chart="server"' in text
     assert re.search(r'"server":\{', text)
     assert "vLLM, by its own metrics" in (tmp_path / "r.md").read_text()
+
+
+@pytest.mark.parametrize("later", ["gone", "html", "flood", "lies"])
+def test_metrics_that_turn_bad_leave_the_run_alone(cli: Cli, sims: Sims, later: str) -> None:
+    engine = sims("--ttft", "10ms", "--itl", "5ms")
+    page = b"vllm:num_requests_running 3\n"
+    answers = {
+        "gone": Answer(503),
+        "html": Answer(body=b"<html>" + page),
+        "flood": Answer(body=b"other 1\n" * 1_000_000),
+        "lies": Answer(body=b"vllm:num_requests_running NaN\nvllm:num_requests_running one\n"),
+    }
+
+    class Turning(FakeServer):
+        def get(self, path: str) -> Answer:
+            # Found once, before load begins, and seen once, when it does.
+            return Answer(body=page) if len(self.seen) <= 2 else answers[later]
+
+    with serving(Turning()) as server:
+        done = cli(
+            "measure", engine.url, "-c", "4", "-n", "60", "--output-tokens", "32", *EVERY,
+            "--server-metrics", f"{server.url}/metrics", "--json", "-",
+        ).ended()  # fmt: skip
+    report = done.report
+    assert report["outcomes"]["by_outcome"] == {"ok": 60}
+    assert report["server"]["looks"]["failed"] >= 3
+    assert report["server"]["looks"]["failed"] < report["server"]["looks"]["n"]
+    notes = [one for one in report["trust"]["reasons"] if "metrics could not be read" in one]
+    assert len(notes) == 1
+    assert notes[0].startswith("note: ")
