@@ -98,6 +98,7 @@ def test_a_named_file_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("measure = 3", "`measure`", ""),
         ("[measure]\nthreads = = 2", ".toml:2: not TOML", "line"),
         ('a = "x', ".toml: not TOML: Unterminated", "line"),
+        ("a = " + "[" * 100_000, ".toml: nested too deeply", "three levels"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, message: str, hint: str) -> None:
@@ -107,6 +108,11 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, messag
     assert caught.value.message.startswith(str(file))
     assert message in caught.value.message
     assert hint in (caught.value.hint or "")
+
+
+def test_a_file_without_end_is_not_read() -> None:
+    with pytest.raises(ConfigError, match="more than 1,000,000 bytes"):
+        load_settings(Path("/dev/zero"))
 
 
 def test_a_secret_in_the_wrong_place_is_not_repeated(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from paceline.config import validate
 from paceline.errors import ConfigError, UsageError
 from paceline.units import parse_duration_ns
+from paceline.whole_file import read_whole
 
 CONFIG_VARIABLE = "PACELINE_CONFIG"
 FILE_NAME = "paceline.toml"
@@ -28,6 +29,7 @@ def _user_path(path: Path) -> Path:
     return path.expanduser()
 
 
+_MOST_BYTES = 1_000_000
 _Model = ConfigDict(extra="forbid", frozen=True)
 _Path = Annotated[Path, AfterValidator(_user_path)]
 
@@ -103,7 +105,7 @@ def load_settings(path: Path | None = None) -> Settings:
     """
     file, named = settings_file(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_whole(file, _MOST_BYTES).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         if not named:
             return Settings()
@@ -121,4 +123,6 @@ def load_settings(path: Path | None = None) -> Settings:
         raise ConfigError(
             f"{where}: not TOML: {error}", "check quotes, brackets and = on that line"
         ) from None
+    except RecursionError:
+        raise ConfigError(f"{file}: nested too deeply", "settings have at most three levels") from None
     return validate(Settings, data, str(file))

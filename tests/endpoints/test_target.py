@@ -222,7 +222,7 @@ def test_the_ca_file_is_checked(tmp_path: Path) -> None:
     junk.write_text("not a certificate")
     binary = tmp_path / "binary.pem"
     binary.write_bytes(b"\xff\xfe\x00")
-    for bad in (junk, binary, tmp_path / "missing.pem", tmp_path):
+    for bad in (junk, binary, tmp_path / "missing.pem", tmp_path, Path("/dev/zero")):
         with pytest.raises(ConfigError) as caught:
             Target.parse("https://h", ca_file=bad)
         assert str(bad) in caught.value.message

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from paceline.errors import ConfigError, EndpointError
 from paceline.protocols import PROTOCOLS, Protocol, parse_protocol
+from paceline.whole_file import read_whole
 
 # The version that the readers are written for (Anthropic API reference, "Versions").
 ANTHROPIC_VERSION = "2023-06-01"
@@ -32,6 +33,8 @@ _CREDENTIAL = re.compile(
     r"(^|[_-])(key|apikey|token|secret|password|passwd|sig|signature|auth|code)$", re.IGNORECASE
 )
 _CREDENTIAL_HEADERS = ("authorization", "proxy-authorization", "cookie")
+# The whole bundle of a system has a quarter of a megabyte.
+_MOST_PEM_BYTES = 10_000_000
 _SHORTEST_SECRET = 4
 _REDACTED = "[redacted]"
 _URL_HINT = "write the base URL of the server: http://localhost:8000 or https://api.example.com/v1"
@@ -382,7 +385,7 @@ def _key_from_env(variable: str) -> str:
 def _ca_pem(path: Path) -> str:
     hint = "give a PEM file with -----BEGIN CERTIFICATE-----"
     try:
-        pem = path.expanduser().read_text(encoding="ascii")
+        pem = read_whole(path.expanduser(), _MOST_PEM_BYTES).decode("ascii")
     except OSError as error:
         raise ConfigError(f"the CA file {path} cannot be read: {error.strerror}", hint) from error
     except UnicodeDecodeError as error:

@@ -1,10 +1,12 @@
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from paceline.errors import ConfigError
+from paceline.store.imports import fields
 from paceline.store.imports.files import read_file
 from tests.store.imports.recorded import AIPERF, DATA, GUIDELLM, GUIDELLM_RATES, vllm_result
 
@@ -56,6 +58,26 @@ def test_paths_that_are_none(tmp_path: Path) -> None:
         read_file(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="--format k6 is unknown"):
         read_file(GUIDELLM, "k6")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(ConfigError, match="not a file"):
+            read_file(path)
+
+
+def test_a_file_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "MOST_BYTES", 1000)
+    with pytest.raises(ConfigError, match="more than 1,000 bytes"):
+        read_file(GUIDELLM)
+
+
+def test_a_line_ends_where_json_lines_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = AIPERF.read_text().splitlines()
+    assert '"Too Many Requests"' in "".join(lines)
+    path.write_text("\n".join(lines).replace('"Too Many Requests"', '"Too\u2028Many\x85Requests"'))
+    (run,) = read_file(path)
+    assert [row.outcome for row in run.rows] == [row.outcome for row in read_file(AIPERF)[0].rows]
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
