@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paceline.endpoints.target import Target
@@ -16,8 +17,10 @@ from paceline.measure.load_spec import LoadOptions, LoadTarget, plan_load
 from paceline.protocols import Dialect
 from paceline.store.runs import open_run
 from paceline.workloads.requests import RequestSource
+from paceline.workloads.sources import job_source
 from paceline.workloads.spec import WorkloadSpec
 from tests.measure.fakes import FakeLoad
+from tests.support.traces import mooncake_rows, write_mooncake
 
 
 @pytest.fixture(autouse=True)
@@ -190,3 +193,24 @@ def test_the_number_of_pairs_fits_the_load() -> None:
     assert pairs(rate_requests_s=5, duration="20s") == 10
     with pytest.raises(ConfigError, match="ramp"):
         pairs(ramp="1:5", duration="20s")
+
+
+def test_a_resumed_trace_goes_on_after_the_last_request_that_was_begun(tmp_path: Path) -> None:
+    path = write_mooncake(tmp_path / "t.jsonl", mooncake_rows(4))
+    plain = prepared()
+    workload = WorkloadSpec.parse({"trace": {"path": str(path)}, "tokenizer": "words"})
+    load = plan_load(LoadOptions(replay=True))
+    job = replace(plain.job, workload=workload, load=load, jobs=job_source(workload))
+    replayed = replace(plain, job=job)
+    starts = replayed.starts_ns()
+    assert starts is not None
+    assert plain.starts_ns() is None
+    done = np.array([0, 2], dtype=np.uint64)
+    # It was ending for an hour; the last request that it had begun says where the trace stood.
+    assert driver._replayed_ns(replayed, done, 3_600_000_000_000) == starts[2] > 0
+    assert driver._replayed_ns(replayed, done, 1) == 1
+    assert driver._replayed_ns(replayed, done[:0], 1) == 0
+    assert driver._replayed_ns(plain, done, 1) == 1
+    left = replayed.starts_ns(done, int(starts[2]))
+    assert left is not None
+    assert left.tolist() == [0, starts[3] - starts[2]]

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pyarrow as pa
 
 from paceline.measure.feeder import FIRST_JOBS, Feeder
@@ -127,3 +128,25 @@ def test_a_source_that_ends_closes_the_input() -> None:
     feeder = Feeder(Short(), load, limit=None)
     feeder.fill()
     assert (feeder.pushed, feeder.complete, load.calls) == (5, True, ["close_input"])
+
+
+def test_the_burst_of_a_trace_is_there_before_it_is_due() -> None:
+    load = fake()
+    quiet, burst = np.arange(10) * SECOND_NS, np.full(5_000, 11 * SECOND_NS)
+    feeder = Feeder(Counting(), load, starts_ns=np.concatenate([quiet, burst]))
+    feeder.fill(jobs=1)
+    feeder.top_up(progress(jobs_started=7, elapsed_ns=7 * SECOND_NS))
+    before = feeder.pushed
+    assert before < 1_000
+    feeder.top_up(progress(jobs_started=9, elapsed_ns=9 * SECOND_NS))
+    assert feeder.pushed >= 5_010
+
+
+def test_what_was_due_and_is_not_queued_is_known() -> None:
+    feeder = Feeder(Counting(), fake(), limit=6_000, starts_ns=np.arange(9_000, dtype=np.int64))
+    assert [feeder.due_unpushed(until) for until in (0, 100, 7_000)] == [0, 100, 6_000]
+    feeder.fill()
+    left = 6_000 - feeder.pushed
+    assert feeder.due_unpushed(9_000) == left
+    assert feeder.due_unpushed(100) == 0
+    assert Feeder(Counting(), fake()).due_unpushed(100) == 0

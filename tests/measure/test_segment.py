@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -103,3 +104,24 @@ def test_an_error_on_the_way_cancels_the_load() -> None:
     with pytest.raises(KeyError):
         segment.run(Memory(), Interrupts())
     assert seen[0].calls[-1] == "cancel"
+
+
+def test_of_a_replay_that_fell_behind_all_that_was_due_is_dropped() -> None:
+    plan = plan_load(LoadOptions(replay=True, concurrency=1, duration="1s"))
+    starts = np.arange(90_000, dtype=np.int64) * 10_000
+    made: list[FakeLoad] = []
+
+    def load(spec_json: str) -> FakeLoad:
+        made.append(FakeLoad(spec_json, on_poll=lambda this: this.stop() if this.polls == 3 else None))
+        return made[0]
+
+    segment = Segment(
+        plan.spec(TARGET), plan, Counting(), load=load, observe=lambda *_: None, starts_ns=starts
+    )
+    segment.fill()
+    sink = Memory()
+    result = segment.run(sink, Interrupts())
+    # The fake one counts none of its own, so what it had been given is not among them.
+    unpushed = 90_000 - len(made[0].bodies)
+    assert result.progress["dropped"] == sink.progress[-1]["dropped"] == unpushed > 0
+    assert result.progress["planned"] == result.started + unpushed

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paceline.errors import ConfigError, StoreError
@@ -50,7 +52,14 @@ def measure(
     stats = LiveStats(prepared.total_jobs, plan.total_ns, jobs=plan.jobs)
     observe = observer(stats, watch, interrupts)
     spec = plan.spec(prepared.load_target)
-    segment = Segment(spec, plan, prepared.source(), load=prepared.load, observe=observe)
+    segment = Segment(
+        spec,
+        plan,
+        prepared.source(),
+        load=prepared.load,
+        observe=observe,
+        starts_ns=prepared.starts_ns(),
+    )
     # Everything that takes time or can fail is done before there is a run to store.
     segment.fill(prepared.first_jobs)
     with RunWriter.create(prepared.manifest(), at=home) as writer, interrupts:
@@ -87,6 +96,7 @@ def resume(
         if _nothing_left(plan.total_requests, len(done)) or _nothing_left(plan.total_ns, elapsed_ns):
             writer.finish("complete")
             return RunResult(writer.id, "complete")
+        elapsed_ns = _replayed_ns(prepared, done, elapsed_ns)
         spec = plan.spec(
             prepared.load_target,
             segment=writer.next_segment,
@@ -95,7 +105,14 @@ def resume(
         )
         interrupts = Interrupts()
         observe = observer(LiveStats(spec.max_requests, spec.duration_ns, jobs=plan.jobs), watch, interrupts)
-        segment = Segment(spec, plan, prepared.source(done, elapsed_ns), load=prepared.load, observe=observe)
+        segment = Segment(
+            spec,
+            plan,
+            prepared.source(done, elapsed_ns),
+            load=prepared.load,
+            observe=observe,
+            starts_ns=prepared.starts_ns(done, elapsed_ns),
+        )
         segment.fill(prepared.first_jobs)
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
@@ -124,6 +141,17 @@ def close_run(writer: RunWriter, result: SegmentResult, *, streams_known: bool =
     except StoreError as error:
         return RunResult(writer.id, "failed", error)
     return RunResult(writer.id, state)
+
+
+def _replayed_ns(prepared: Prepared, done: npt.NDArray[np.uint64], elapsed_ns: int) -> int:
+    """How much of a trace is behind: what lies before the last job that was begun.
+
+    What came due while the run was ending was not sent, and must not come as one burst.
+    """
+    starts = prepared.starts_ns()
+    if starts is None:
+        return elapsed_ns
+    return min(elapsed_ns, int(starts[int(done[-1])]) if len(done) else 0)
 
 
 def _nothing_left(total: int | None, done: int) -> bool:

@@ -3,6 +3,8 @@
 from collections import deque
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paceline.measure.border import BodySource, LoadHandle
@@ -22,7 +24,8 @@ class Feeder:
     """Pushes jobs of one source into one segment's load generator.
 
     `limit` is the number of jobs of the segment, None when time or the source ends it. `leftover` are rows
-    that an earlier segment had been given and did not begin; they go first.
+    that an earlier segment had been given and did not begin; they go first. `starts_ns`: when each job is to
+    start, ascending, where each has its instant (int64[jobs]).
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class Feeder:
         peak_jobs_s: float | None = None,
         streams: int | None = None,
         leftover: list[pa.RecordBatch] | None = None,
+        starts_ns: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self._source = source
         self._handle = handle
@@ -41,6 +45,7 @@ class Feeder:
         self._rate_jobs_s = peak_jobs_s or 0.0
         self._streams = streams or 1
         self._leftover = deque(leftover or [])
+        self._starts_ns = starts_ns
         self._sent_ahead: deque[tuple[pa.RecordBatch, int]] = deque()
         self._dropped_jobs = 0
         self._pushed = 0
@@ -62,7 +67,8 @@ class Feeder:
     def fill(self, jobs: int = FIRST_JOBS) -> list[pa.Table]:
         """Before the clock starts: the first jobs. Returns the plan rows that belong to what was made."""
         first = self._push_up_to(1)
-        return first + self._push_up_to(min(max(jobs, self._wanted()), MOST_JOBS) - self._pushed)
+        wanted = max(jobs, self._wanted(), 1 + self.due_unpushed(int(AHEAD_S * 1e9)))
+        return first + self._push_up_to(min(wanted, MOST_JOBS) - self._pushed)
 
     def top_up(self, progress: dict[str, Any]) -> list[pa.Table]:
         """While the segment runs: replace what has been taken. Returns the plan rows of what was made."""
@@ -74,7 +80,17 @@ class Feeder:
             self._rate_jobs_s = max(now_jobs_s, 0.8 * self._rate_jobs_s)
             self._seen = (started, elapsed_ns)
         self._forget(started)
-        return self._push_up_to(self._wanted() - (self._pushed - started))
+        queued = self._pushed - started
+        # A trace's rate so far says nothing of the burst that comes next.
+        soon = min(self.due_unpushed(elapsed_ns + int(AHEAD_S * 1e9)), self._most_jobs() - queued)
+        return self._push_up_to(max(self._wanted() - queued, soon))
+
+    def due_unpushed(self, until_ns: int) -> int:
+        """Jobs due before `until_ns` after the origin that were not given to the load generator."""
+        if self._starts_ns is None:
+            return 0
+        due = int(np.searchsorted(self._starts_ns, until_ns))
+        return max((due if self._limit is None else min(due, self._limit)) - self._pushed, 0)
 
     def seconds_ahead(self, progress: dict[str, Any]) -> float:
         """How long what is queued lasts at the rate seen so far."""
@@ -96,8 +112,10 @@ class Feeder:
 
     def _wanted(self) -> int:
         by_rate = self._rate_jobs_s * AHEAD_S
-        most = min(MOST_JOBS, max(1, int(MOST_BYTES / self._bytes_per_job)))
-        return min(int(max(by_rate, 2 * self._streams, TAKE_JOBS)), most)
+        return min(int(max(by_rate, 2 * self._streams, TAKE_JOBS)), self._most_jobs())
+
+    def _most_jobs(self) -> int:
+        return min(MOST_JOBS, max(1, int(MOST_BYTES / self._bytes_per_job)))
 
     def _forget(self, started: int) -> None:
         while self._sent_ahead and started - self._dropped_jobs >= self._sent_ahead[0][1]:

@@ -15,7 +15,7 @@ from paceline.measure.border import LoadFactory, core_load_run, core_observe
 from paceline.measure.calibrate import current_error
 from paceline.measure.feeder import FIRST_JOBS
 from paceline.measure.host import describe_host
-from paceline.measure.load_spec import LoadPlan, LoadTarget
+from paceline.measure.load_spec import LoadPlan, LoadTarget, Replay
 from paceline.measure.probing import known_dialect, known_protocol
 from paceline.measure.scrape import MetricsSource, ServerWatch, find_metrics
 from paceline.measure.sources import IndexedSource
@@ -25,7 +25,7 @@ from paceline.store.runs import StoredRun
 from paceline.workloads.jobs import JobBatches, JobSource
 from paceline.workloads.plan import MAX_CALLS
 from paceline.workloads.requests import RequestSource
-from paceline.workloads.sources import encodes_each, job_source, n_jobs, pinned, read_report
+from paceline.workloads.sources import encodes_each, job_source, n_jobs, pinned, read_report, starts_ns
 from paceline.workloads.spec import WorkloadSpec
 
 
@@ -75,6 +75,16 @@ class Prepared:
     def source(self, done: npt.NDArray[np.uint64] | None = None, elapsed_ns: int = 0) -> IndexedSource:
         """The jobs, without those that are done; a trace goes on where it was after `elapsed_ns`."""
         return IndexedSource(self.requests, done, elapsed_ns=elapsed_ns)
+
+    def starts_ns(
+        self, done: npt.NDArray[np.uint64] | None = None, elapsed_ns: int = 0
+    ) -> npt.NDArray[np.int64] | None:
+        """When each job of `source` is to start, int64[jobs], ascending; None unless a trace is replayed."""
+        starts = starts_ns(self.job.jobs) if isinstance(self.job.load.arrival, Replay) else None
+        if starts is None:
+            return None
+        left = starts if done is None else np.delete(starts, done[done < len(starts)].astype(np.int64))
+        return np.maximum(left - elapsed_ns, 0)
 
     def jobs_of(self, requests: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """The jobs of requests by their index, where a job is one request: uint64[n], in their order."""

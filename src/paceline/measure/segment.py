@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from paceline.errors import RunError, StoreError
@@ -65,6 +67,7 @@ class Segment:
         load: LoadFactory,
         observe: Observer,
         leftover: list[pa.RecordBatch] | None = None,
+        starts_ns: npt.NDArray[np.int64] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._spec = spec
@@ -76,12 +79,14 @@ class Segment:
             peak_jobs_s=plan.peak_requests_s,
             streams=plan.streams,
             leftover=leftover,
+            starts_ns=starts_ns,
         )
         self._observe = observe
         self._grace_s = grace_s
         self._plans: list[pa.Table] = []
         self._store_error: StoreError | None = None
         self._stopped_at: float | None = None
+        self._sends_until_ns = spec.duration_ns
         self._cancelled = False
         self._progress_at = 0.0
         self._peak_in_flight = 0
@@ -129,14 +134,23 @@ class Segment:
             progress["segment"] = self._spec.segment
             self._peak_in_flight = max(self._peak_in_flight, int(progress["in_flight"]))
             ended = progress["state"] in ("done", "failed")
+            if ended:
+                self._count_unpushed(progress)
             self._store(progress, batch, ended)
             self._observe(progress, batch)
             if ended:
                 return progress
-            self._obey()
+            self._obey(progress)
             if self._stopped_at is None:
                 self._store_plans(self._feeder.top_up(progress))
             time.sleep(min(POLL_S, max(SHORTEST_POLL_S, 0.3 * self._feeder.seconds_ahead(progress))))
+
+    def _count_unpushed(self, progress: dict[str, Any]) -> None:
+        """Of a replay that fell behind, what was due and had not even been queued was dropped as well."""
+        until_ns = self._sends_until_ns
+        due = self._feeder.due_unpushed(int(progress["elapsed_ns"]) if until_ns is None else until_ns)
+        progress["planned"] += due
+        progress["dropped"] += due
 
     def _store(self, progress: dict[str, Any], batch: pa.RecordBatch | None, ended: bool) -> None:
         if self._store_error is not None:
@@ -165,10 +179,12 @@ class Segment:
         self._store_error = error
         self._cancel()
 
-    def _obey(self) -> None:
+    def _obey(self, progress: dict[str, Any]) -> None:
         asked = self._interrupts.count - self._already
         if asked >= 1 and self._stopped_at is None:
             self._stopped_at = time.monotonic()
+            now_ns = int(progress["elapsed_ns"])
+            self._sends_until_ns = min(now_ns, self._sends_until_ns or now_ns)
             self._handle.stop()
         late = self._stopped_at is not None and time.monotonic() - self._stopped_at > self._grace_s
         if asked >= 2 or late:

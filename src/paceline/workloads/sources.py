@@ -1,5 +1,8 @@
 """Where the jobs of a workload come from: its calls, a data file, a trace, or none of them."""
 
+import numpy as np
+import numpy.typing as npt
+
 from paceline.workloads.datasets.source import DataSource
 from paceline.workloads.jobs import JobSource
 from paceline.workloads.read_report import ReadReport
@@ -42,6 +45,11 @@ def read_report(source: JobSource | None) -> ReadReport | None:
 def timed(source: JobSource | None) -> bool:
     """Every job has a `start_ns`, so that the arrival `replay` can be used."""
     return isinstance(source, DataSource | TraceSource) and source.timed
+
+
+def starts_ns(source: JobSource | None) -> npt.NDArray[np.int64] | None:
+    """When each job is meant to start after the run's origin, int64[jobs], ascending; None: not `timed`."""
+    return source.starts_ns if isinstance(source, DataSource | TraceSource) else None
 
 
 def has_several_calls(source: JobSource | None) -> bool:

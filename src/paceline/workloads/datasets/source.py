@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
 from paceline.errors import ConfigError, RunError
 from paceline.workloads.corpus import english
 from paceline.workloads.costs import PREFIX_VOCABULARY, PREFIX_WORDS
@@ -64,6 +67,11 @@ class DataSource:
     def timed(self) -> bool:
         """Jobs have a `start_ns`."""
         return self._index.start_ns is not None
+
+    @property
+    def starts_ns(self) -> npt.NDArray[np.int64] | None:
+        """Each job's `start_ns`, int64[jobs], ascending; None where they have none."""
+        return self._index.start_ns
 
     @property
     def several_calls(self) -> bool:

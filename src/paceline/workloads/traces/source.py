@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline.errors import ConfigError
 from paceline.workloads.data_file import checked_file, same_file
@@ -74,6 +75,11 @@ class TraceSource:
     def timed(self) -> bool:
         """Jobs have a `start_ns`."""
         return True
+
+    @property
+    def starts_ns(self) -> npt.NDArray[np.int64] | None:
+        """Each job's `start_ns`, int64[jobs], ascending."""
+        return self._start_ns
 
     @property
     def n_jobs(self) -> int | None:
