@@ -15,7 +15,8 @@ def section(title: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("title", "schema"), [("Rows", ROW_SCHEMA), ("Plan", PLAN_SCHEMA), ("Progress", PROGRESS_SCHEMA), ("Server", SERVER_SCHEMA)],
+    ("title", "schema"),
+    [("Rows", ROW_SCHEMA), ("Plan", PLAN_SCHEMA), ("Progress", PROGRESS_SCHEMA), ("Server", SERVER_SCHEMA)],
 )
 def test_the_page_has_every_column_with_its_type(title: str, schema: pa.Schema) -> None:
     told = re.findall(r"^\| `(\w+)`(\??) \| ([\w ]+) \|", section(title), re.MULTILINE)
