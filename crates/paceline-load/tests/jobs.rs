@@ -357,6 +357,19 @@ fn a_replay_keeps_each_job_s_instant() {
 }
 
 #[test]
+fn another_arrival_takes_no_notice_of_the_jobs_instants() {
+    for arrival in [CLOSED_2, r#"{"kind":"constant","rate_requests_s":1000}"#] {
+        let server = Server::start(|_, _, socket| stream(socket, &["x"]));
+        let hour_ns = 3_600_000_000_000;
+        let of = |session| Call { session, body: "b", start_ns: hour_ns, ..Call::default() };
+        let (progress, rows) =
+            finish(&mut start(&server, arrival, r#","max_requests":3"#, &[of(0), of(1), of(2)]));
+        assert_eq!((progress.jobs_finished, progress.planned, progress.dropped), (3, 3, 0));
+        assert!(rows.iter().all(|row| row.intended_ns < hour_ns), "{rows:?}");
+    }
+}
+
+#[test]
 fn a_replay_that_is_cut_off_counts_what_was_due() {
     let server = Server::start(|_, _, socket| {
         std::thread::sleep(Duration::from_millis(60));

@@ -53,7 +53,9 @@ impl Worker {
                     if self.shared.waiting_rows() > MAX_WAITING_ROWS {
                         return Some(now + PUBLISH_NS);
                     }
-                    match self.shared.bodies.take(now - self.origin_ns) {
+                    // A job's own instant is nothing to a load that has its own.
+                    let due_ns = if self.replays() { now - self.origin_ns } else { i64::MAX };
+                    match self.shared.bodies.take(due_ns) {
                         Taken::Job(job) => {
                             self.starving = false;
                             self.dispatch.sent();
@@ -81,16 +83,20 @@ impl Worker {
         }
     }
 
+    fn replays(&self) -> bool {
+        self.spec.arrival == (Arrival::Replay {})
+    }
+
     /// Of a replay, the jobs that were due and are not begun any more.
     fn count_missed(&mut self, now: i64) {
-        if self.thread == 0 && self.spec.arrival == (Arrival::Replay {}) {
+        if self.thread == 0 && self.replays() {
             let until_ns = now.min(self.dispatch.end_ns()) - self.origin_ns;
             self.dispatch.drop_due(self.shared.bodies.due_before(until_ns));
         }
     }
 
     fn begin_job(&mut self, job: Job, intended_ns: i64, possible_ns: i64) {
-        let (intended_ns, possible_ns) = if self.spec.arrival == (Arrival::Replay {}) {
+        let (intended_ns, possible_ns) = if self.replays() {
             let at_ns = self.origin_ns.saturating_add(job.start_ns());
             (at_ns, at_ns.max(possible_ns))
         } else {
