@@ -14,7 +14,7 @@ import tempfile
 from benches import common
 from paceline.measure.sim import SimProcess
 
-BASE_MS, PER_REQUEST_MS, LIMIT_MS = 6.0, 0.3, 10.3
+BASE_MS, PER_REQUEST_MS, LIMIT_MS = 4.0, 1.0, 18.5
 SEEDS = int(os.environ.get("PACELINE_BENCH_SEEDS", "5"))
 
 

@@ -129,7 +129,7 @@ def test_a_hang_up_reaches_the_engine(cli: Cli, tmp_path: Path) -> None:
     log = tmp_path / "truth.jsonl"
     talk = (
         '[[call]]\nname = "talk"\noutput_tokens = "400"\nhang_up_ms = 30\n'
-        '[[call]]\nname = "again"\nhang_up_ms = 8'
+        '[[call]]\nname = "again"\noutput_tokens = "400"\nhang_up_ms = 8'
     )
     with SimProcess(
         ["--ttft", "20ms", "--itl", "2ms", "--output-tokens", "400", "--truth-log", str(log)]
