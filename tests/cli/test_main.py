@@ -46,6 +46,18 @@ def test_an_error_is_one_line_and_a_hint(
     assert len(lines) == 2
 
 
+def test_an_error_is_short_and_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = f"key 'a\x1b[2J\u202e\x9b1m'\nerror: another {'x' * 1_000_000}"
+    monkeypatch.setattr(module, "app", failing(ConfigError(wrong, wrong)))
+    assert module.run([]) == 2
+    said = capsys.readouterr().err
+    assert len(said) < 10_000
+    assert [line.partition(" ")[0] for line in said.split("\n")] == ["error:", "hint:", ""]
+    assert said.replace("\n", "").isprintable()
+
+
 def test_an_unexpected_error_leaves_its_traceback_in_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from paceline.cli.output import STDOUT, check_outputs, clipped, wrapped, write_output
+from paceline.cli.output import STDOUT, check_outputs, clipped, talk, wrapped, write_output
 from paceline.errors import ConfigError, RunError
+
+
+def test_what_steers_a_terminal_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
+    talk("größe\n  \x1b]0;title\x07 \u202e \x9b2J\r.")
+    assert capsys.readouterr().err == "größe\n  \ufffd]0;title\ufffd \ufffd \ufffd2J\ufffd.\n"
 
 
 def test_a_file_is_replaced_whole_with_usual_permissions(tmp_path: Path) -> None:

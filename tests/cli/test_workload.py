@@ -75,3 +75,12 @@ def test_check_finds_what_is_wrong(
     file.write_text(content)
     assert run(["workload", "check", str(file)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_check_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('name = "\\u001b[31mred\\u202e"\nabout = "\\u001b]0;x\\u0007"\n')
+    assert run(["workload", "check", str(file)]) == 0
+    said = capsys.readouterr()
+    assert "[31mred" in said.out
+    assert (said.out + said.err).replace("\n", "").isprintable()

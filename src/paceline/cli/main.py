@@ -26,12 +26,14 @@ from paceline.cli.commands import (
     workload,
 )
 from paceline.cli.defaults import name_settings
+from paceline.cli.output import clipped, talk
 from paceline.errors import PacelineError
 
 # Arrow's own allocators keep several times what a report needs; this is read when Arrow is first imported.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 INTERRUPTED = 130
+_LONGEST_SAID = 4_000
 # Commands that put load on an endpoint.
 _LOADING = (
     *("paceline measure", "paceline compare", "paceline sweep", "paceline capacity", "paceline demo"),
@@ -160,6 +162,7 @@ def _keep_traceback(error: Exception) -> Path | None:
 
 
 def _say(message: str, hint: str | None) -> None:
-    print(f"error: {message}", file=sys.stderr)  # noqa: T201
-    if hint:
-        print(f"hint: {hint}", file=sys.stderr)  # noqa: T201
+    for kind, text in (("error", message), ("hint", hint)):
+        if text:
+            # One line, whatever was wrong: a value that is quoted may have any length and hold anything.
+            talk(f"{kind}: {clipped(' '.join(text.splitlines()), _LONGEST_SAID)}")

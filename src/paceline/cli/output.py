@@ -16,7 +16,16 @@ COLUMNS = 80
 
 def talk(text: str = "") -> None:
     """Say something to the person: on stderr, so that stdout stays data."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+    print(harmless(text), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def harmless(text: str) -> str:
+    """Text for a terminal: what could steer it is replaced. Names in files and servers' words may hold it."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
 
 
 def wrapped(text: str, width: int = COLUMNS) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.output import check_outputs, talk, wrapped, write_output
+from paceline.cli.output import check_outputs, harmless, talk, wrapped, write_output
 
 if TYPE_CHECKING:
     from paceline.endpoints.probe_record import Finding, Probe, ProtocolFindings
@@ -75,7 +75,7 @@ def probe(  # noqa: PLR0917
     if json_path == Path("-"):
         talk(text)
     else:
-        typer.echo(text)
+        typer.echo(harmless(text))
     talk(wrapped("nothing is kept" if path is None else f"kept in {path}; `paceline measure` uses it"))
     return 0 if found.preferred is not None else 1
 

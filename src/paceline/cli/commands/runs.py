@@ -47,10 +47,10 @@ def list_(
 
         talk(f"there are no runs in {runs_folder()}")
     else:
-        from paceline.cli.output import terminal_columns
+        from paceline.cli.output import harmless, terminal_columns
 
         for line in _table(entries, terminal_columns()):
-            typer.echo(line)
+            typer.echo(harmless(line))
     return 0
 
 

@@ -67,7 +67,7 @@ def check(
     workload: Annotated[str, typer.Argument(metavar="FILE", help="A workload file, or a built-in name.")],
 ) -> int:
     """Read a workload, and say in words what a job of it is. Nothing is sent."""
-    from paceline.cli.output import COLUMNS, wrapped
+    from paceline.cli.output import COLUMNS, harmless, wrapped
     from paceline.workloads.files import load_workload
     from paceline.workloads.sources import job_source, read_report
     from paceline.workloads.summary import job_lines
@@ -81,9 +81,9 @@ def check(
     lines += report.sentences() if report is not None else ()
     for line in [*lines, *job_lines(spec, source), *_objectives(spec)]:
         first, *rest = wrapped(line, COLUMNS - 2).splitlines() or [""]
-        typer.echo(first)
+        typer.echo(harmless(first))
         for one in rest:
-            typer.echo(f"  {one}")
+            typer.echo(harmless(f"  {one}"))
     return 0
 
 
