@@ -58,6 +58,23 @@ def test_an_error_is_short_and_steers_no_terminal(
     assert said.replace("\n", "").isprintable()
 
 
+def test_a_full_disk_is_said_in_words() -> None:
+    """In a process of its own: Python writes what is left when it ends."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "paceline", "workload", "show", "chat"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: cannot write the output: No space left on device",
+        "hint: make room there, or write elsewhere",
+    ]
+
+
 def test_an_unexpected_error_leaves_its_traceback_in_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """The command line. Commands are light to import: each takes its machinery in when it runs."""
 
+import errno
 import os
 import sys
 import tempfile
@@ -34,6 +35,7 @@ os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 INTERRUPTED = 130
 _LONGEST_SAID = 4_000
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Commands that put load on an endpoint.
 _LOADING = (
     *("paceline measure", "paceline compare", "paceline sweep", "paceline capacity", "paceline demo"),
@@ -103,11 +105,21 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted(given)
     except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to say, and Python must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output has gone; nothing is left to say.
+        _close_stdout()
         return 1
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _close_stdout()
+            where = error.filename or "the output"
+            _say(f"cannot write {where}: {error.strerror}", "make room there, or write elsewhere")
+            return 1
         return _unexpected(error, given)
+
+
+def _close_stdout() -> None:
+    """Python must not try at exit to write what is left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _flush() -> None:

@@ -65,10 +65,13 @@ def check_outputs(paths: Mapping[str, Path | None]) -> None:
             _check_writable(option, path)
 
 
-def write_output(path: Path, data: str | bytes) -> None:
+_STORED = "the run is stored: `paceline runs show` writes its report anew"
+
+
+def write_output(path: Path, data: str | bytes, *, hint: str = _STORED) -> None:
     """Write a result whole: under a temporary name beside it, then renamed. `-` is stdout.
 
-    Raises RunError when the system refuses.
+    `hint`: where the result is to be had, where it cannot be written. Raises RunError when the system refuses.
     """
     raw = data.encode() if isinstance(data, str) else data
     if path == STDOUT:
@@ -92,10 +95,7 @@ def write_output(path: Path, data: str | bytes) -> None:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror or error}",
-            "the run is stored: `paceline runs show` writes its report anew",
-        ) from None
+        raise RunError(f"cannot write {path}: {error.strerror or error}", hint) from None
 
 
 def _umask() -> int:

@@ -71,7 +71,8 @@ def probe(  # noqa: PLR0917
     found, path = probe_endpoint(target, budget=budget, watch=_watch)
     text = "\n".join(probe_lines(found))
     if json_path is not None:
-        write_output(json_path, json.dumps(found.to_dict(), indent=2) + "\n")
+        hint = "make room there, or write elsewhere" if path is None else f"it is kept in {path}"
+        write_output(json_path, json.dumps(found.to_dict(), indent=2) + "\n", hint=hint)
     if json_path == Path("-"):
         talk(text)
     else:
