@@ -71,7 +71,7 @@ _STORED = "the run is stored: `paceline runs show` writes its report anew"
 def write_output(path: Path, data: str | bytes, *, hint: str = _STORED) -> None:
     """Write a result whole: under a temporary name beside it, then renamed. `-` is stdout.
 
-    `hint`: where the result is to be had, where it cannot be written. Raises RunError when the system refuses.
+    `hint`: where the result is to be had if it cannot be written. Raises RunError when the system refuses.
     """
     raw = data.encode() if isinstance(data, str) else data
     if path == STDOUT:
