@@ -87,6 +87,16 @@ def test_long_bodies_are_held_within_bounds() -> None:
     assert feeder.pushed <= pushed + 1
 
 
+def test_what_begins_with_the_clock_is_there_however_long_it_is() -> None:
+    load = fake()
+    feeder = Feeder(Long(), load, streams=100, at_once=100)
+    feeder.fill()
+    assert feeder.pushed >= 100
+    short = Feeder(Long(), fake(), limit=30, streams=100, at_once=100)
+    short.fill()
+    assert short.pushed == 30
+
+
 class Jobs(Counting):
     """Jobs of three calls each."""
 

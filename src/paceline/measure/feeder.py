@@ -24,8 +24,9 @@ class Feeder:
     """Pushes jobs of one source into one segment's load generator.
 
     `limit` is the number of jobs of the segment, None when time or the source ends it. `leftover` are rows
-    that an earlier segment had been given and did not begin; they go first. `starts_ns`: when each job is to
-    start, ascending, where each has its instant (int64[jobs]).
+    that an earlier segment had been given and did not begin; they go first. `at_once`: jobs that are begun
+    when the clock starts, and so have to be there by then, however long they are. `starts_ns`: when each job
+    is to start, ascending, where each has its instant (int64[jobs]).
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Feeder:
         peak_jobs_s: float | None = None,
         streams: int | None = None,
         leftover: list[pa.RecordBatch] | None = None,
+        at_once: int = 1,
         starts_ns: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self._source = source
@@ -45,6 +47,7 @@ class Feeder:
         self._rate_jobs_s = peak_jobs_s or 0.0
         self._streams = streams or 1
         self._leftover = deque(leftover or [])
+        self._at_once = at_once
         self._starts_ns = starts_ns
         self._sent_ahead: deque[tuple[pa.RecordBatch, int]] = deque()
         self._dropped_jobs = 0
@@ -67,6 +70,8 @@ class Feeder:
     def fill(self, jobs: int = FIRST_JOBS) -> list[pa.Table]:
         """Before the clock starts: the first jobs. Returns the plan rows that belong to what was made."""
         first = self._push_up_to(1)
+        while self._pushed < self._at_once and not self._closed:
+            first += self._push_up_to(self._at_once - self._pushed)
         wanted = max(jobs, self._wanted(), 1 + self.due_unpushed(int(AHEAD_S * 1e9)))
         return first + self._push_up_to(min(wanted, MOST_JOBS) - self._pushed)
 

@@ -14,7 +14,7 @@ from paceline.errors import RunError, StoreError
 from paceline.measure.border import BodySource, LoadFactory, LoadHandle
 from paceline.measure.feeder import FIRST_JOBS, Feeder
 from paceline.measure.interrupts import Interrupts
-from paceline.measure.load_spec import LoadPlan, LoadSpec
+from paceline.measure.load_spec import Closed, LoadPlan, LoadSpec
 
 POLL_S = 0.25
 # A queue that runs low is looked at more often, down to this.
@@ -79,6 +79,7 @@ class Segment:
             peak_jobs_s=plan.peak_requests_s,
             streams=plan.streams,
             leftover=leftover,
+            at_once=plan.arrival.concurrency if isinstance(plan.arrival, Closed) else 1,
             starts_ns=starts_ns,
         )
         self._observe = observe
