@@ -42,6 +42,19 @@ def test_the_document_alone_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -
     assert Probe.model_validate(document).preferred == "openai-chat"
 
 
+def test_what_cannot_be_kept_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path / "file"))
+    with serving(FakeServer(on_request=Speaker())) as server:
+        assert run(["probe", server.url, "-m", "tiny", "--json", str(tmp_path / "probe.json")]) == 2
+    out, err = capsys.readouterr()
+    assert "measured by default: chat" in out
+    assert "error: cannot create" in err
+    assert Probe.model_validate_json((tmp_path / "probe.json").read_text()).preferred == "openai-chat"
+
+
 def test_no_protocol_that_answers_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(FakeServer(models=None, on_request=lambda *_: NOT_FOUND)) as server:
         assert run(["probe", server.url, "-m", "m", "--json", str(tmp_path / "probe.json")]) == 1

@@ -1,5 +1,6 @@
 """Probe an endpoint and keep what was found; and what is known of an endpoint from its last probe."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -14,14 +15,19 @@ from paceline.store.probes import load_probe, save_probe
 
 
 def probe_endpoint(
-    target: Target, *, budget: Budget | None = None, watch: Watch = lambda _: None
+    target: Target,
+    *,
+    budget: Budget | None = None,
+    watch: Watch = lambda _: None,
+    show: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[Probe, Path | None]:
     """Ask an endpoint everything, and keep it where some protocol answers; the file, or None.
 
-    Raises EndpointError where the endpoint cannot be reached or its model cannot be told, StoreError where
-    the result cannot be kept.
+    `show` gets the result before it is kept, so that it is not lost where it cannot be. Raises EndpointError
+    where the endpoint cannot be reached or its model cannot be told, StoreError where nothing can be kept.
     """
     found = probe(target, core_observe, budget=budget, watch=watch)
+    show(found)
     return found, None if found.preferred is None else save_probe(found.to_dict())
 
 

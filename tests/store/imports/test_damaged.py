@@ -86,6 +86,27 @@ def test_a_damaged_file(form: str, tmp_path: Path) -> None:
     assert 0 < read < ROUNDS
 
 
+@pytest.mark.parametrize("form", ["guidellm", "aiperf", "vllm"])
+def test_names_and_errors_steer_no_terminal(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    made = documents()[form]
+    for container, key in list(places(made)):
+        if isinstance(container[key], str) and not container[key][:4].isdigit():
+            container[key] += "\x1b[2J\u202e\x9b"
+    path.write_text("\n".join(json.dumps(one) for one in made))
+    if form == "aiperf":
+        summary = {
+            "aiperf_version": "1\x1b[2J",
+            "input_config": {"endpoint": {"urls": ["http://a\x1b[2J/b"]}},
+        }
+        (tmp_path / "profile_export_aiperf.json").write_text(json.dumps(summary))
+        path = path.rename(tmp_path / "profile_export.jsonl")
+    for run in read_file(path, form):
+        said = [run.manifest(path, None).model, run.manifest(path, None).endpoint, run.tool_version or ""]
+        said += [row.error or "" for row in run.rows]
+        assert [one for one in said if not one.isprintable()] == []
+
+
 def read_or_refused(path: Path, form: str) -> tuple[list[ImportedRun], str]:
     try:
         return read_file(path, form), ""

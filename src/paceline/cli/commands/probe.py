@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.output import check_outputs, harmless, talk, wrapped, write_output
+from paceline.cli.output import STDOUT, check_outputs, harmless, talk, wrapped, write_output
 
 if TYPE_CHECKING:
     from paceline.endpoints.probe_record import Finding, Probe, ProtocolFindings
@@ -68,17 +68,22 @@ def probe(  # noqa: PLR0917
             f"{PROMPT_TOKENS:,} prompt and {ANSWER_TOKENS:,} answer tokens"
         )
     )
-    found, path = probe_endpoint(target, budget=budget, watch=_watch)
+    found, path = probe_endpoint(
+        target, budget=budget, watch=_watch, show=lambda found: _show(found, json_path)
+    )
+    talk(wrapped("nothing is kept" if path is None else f"kept in {path}; `paceline measure` uses it"))
+    return 0 if found.preferred is not None else 1
+
+
+def _show(found: "Probe", json_path: Path | None) -> None:
     text = "\n".join(probe_lines(found))
-    if json_path is not None:
-        hint = "make room there, or write elsewhere" if path is None else f"it is kept in {path}"
-        write_output(json_path, json.dumps(found.to_dict(), indent=2) + "\n", hint=hint)
-    if json_path == Path("-"):
+    if json_path == STDOUT:
         talk(text)
     else:
         typer.echo(harmless(text))
-    talk(wrapped("nothing is kept" if path is None else f"kept in {path}; `paceline measure` uses it"))
-    return 0 if found.preferred is not None else 1
+    if json_path is not None:
+        document = json.dumps(found.to_dict(), indent=2) + "\n"
+        write_output(json_path, document, hint="make room there, or write elsewhere")
 
 
 def _watch(what: str) -> None:

@@ -15,13 +15,13 @@ from paceline.store.imports.fields import (
     error_text,
     listing,
     mapping,
+    name_if,
     number,
     number_or_none,
     plain_url,
     positive_if,
     read_document,
     stamp,
-    text_if,
 )
 from paceline.store.imports.outcomes import outcome_of
 from paceline.store.imports.run import (
@@ -83,7 +83,7 @@ def read_records(records: list[tuple[str, dict[str, Any]]], path: Path) -> list[
     return [
         ImportedRun(
             tool=TOOL,
-            tool_version=text_if(summary.get("aiperf_version")),
+            tool_version=name_if(summary.get("aiperf_version")),
             rows=rows,
             endpoint=plain_url(_first(endpoint.get("urls"))),
             model=_model(summary),
@@ -215,7 +215,7 @@ def _endpoint(summary: dict[str, Any]) -> dict[str, Any]:
 def _model(summary: dict[str, Any]) -> str | None:
     models = _config(summary).get("models")
     first = _first(models.get("items")) if isinstance(models, dict) else None
-    return text_if(first.get("name")) if isinstance(first, dict) else None
+    return name_if(first.get("name")) if isinstance(first, dict) else None
 
 
 def _first(found: Any) -> Any:

@@ -141,10 +141,16 @@ def _shown(value: Any) -> str:
     return f"{value!r:.40}"
 
 
+def name_if(value: Any) -> str | None:
+    """A name or a message, which is shown to people: without what could steer a terminal."""
+    found = text_if(value)
+    return found and "".join(letter if letter.isprintable() else " " for letter in found)
+
+
 def error_text(value: Any) -> str | None:
     """What went wrong, in one line and short."""
     words = " ".join(str(value).split()) if value else ""
-    return text_if(words[:_LONGEST_ERROR])
+    return name_if(words[:_LONGEST_ERROR])
 
 
 def plain_url(value: Any) -> str | None:
@@ -155,4 +161,4 @@ def plain_url(value: Any) -> str | None:
         parts = urlsplit(value)
     except ValueError:
         return None
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return name_if(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

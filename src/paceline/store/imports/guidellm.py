@@ -12,6 +12,7 @@ from paceline.store.imports.fields import (
     error_text,
     listing,
     mapping,
+    name_if,
     number_or_none,
     plain_url,
     positive_if,
@@ -61,7 +62,7 @@ def read_report(document: dict[str, Any], where: str) -> list[ImportedRun]:
     if not benchmarks:
         raise bad(where, "the report holds no benchmark")
     metadata = mapping(document.get("metadata"), f"{where}: metadata")
-    version = text_if(metadata.get("guidellm_version"))
+    version = name_if(metadata.get("guidellm_version"))
     backend = _backend(document)
     return [
         _run(mapping(one, f"{where}: benchmarks[{k}]"), f"{where}: benchmarks[{k}]", version, backend)
@@ -100,7 +101,7 @@ def _run(benchmark: dict[str, Any], where: str, version: str | None, backend: di
         tool_version=version,
         rows=rows,
         endpoint=plain_url(backend.get("target") or worker.get("backend_target")),
-        model=text_if(backend.get("model") or worker.get("backend_model")),
+        model=name_if(backend.get("model") or worker.get("backend_model")),
         protocol=_PROTOCOLS.get(str(backend.get("request_format"))),
         started_at=moment(origin_s),
         finished_at=moment(origin_s + max(row.end_ns for row in rows) / 1e9),
