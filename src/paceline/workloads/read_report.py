@@ -69,15 +69,15 @@ class ReadReport:
 
     def first_faults(self) -> str:
         """The most frequent reasons with their first places, for an error; "" where there are none."""
-        return "; ".join(_told(reason, tally) for reason, tally in _most_frequent(self.skipped))
+        return "; ".join(told(reason, tally) for reason, tally in _most_frequent(self.skipped))
 
     def sentences(self) -> list[str]:
         """The account in words, one note of the run a line."""
         name = f"{self.what} {self.path}"
         lines = [f"{name}: {self.used:,} of {self.rows:,} rows used"]
         lines += [f"{name}: {one}" for one in self.said]
-        lines += [f"{name}: skipped {_told(*item)}" for item in _most_frequent(self.skipped)]
-        lines += [f"{name}: changed {_told(*item)}" for item in _most_frequent(self.changed)]
+        lines += [f"{name}: skipped {told(*item)}" for item in _most_frequent(self.skipped)]
+        lines += [f"{name}: changed {told(*item)}" for item in _most_frequent(self.changed)]
         return lines
 
 
@@ -85,6 +85,7 @@ def _most_frequent(tallies: dict[str, Tally]) -> list[tuple[str, Tally]]:
     return sorted(tallies.items(), key=lambda item: (-item[1].count, item[0]))
 
 
-def _told(reason: str, tally: Tally) -> str:
+def told(reason: str, tally: Tally) -> str:
+    """`2 (the reason): line 3, line 9`."""
     more = ", ..." if tally.count > len(tally.examples) else ""
     return f"{tally.count:,} ({reason}): {', '.join(tally.examples)}{more}"

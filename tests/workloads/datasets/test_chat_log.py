@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paceline.workloads.datasets.chat_log import TOOLS_LEFT_OUT, unix_ns
-from paceline.workloads.datasets.index import OUT_OF_ORDER
+from paceline.workloads.datasets.index import NO_TIME, OUT_OF_ORDER, UNREAD_TIME
 from paceline.workloads.jobs import Job
 from tests.workloads.datasets.support import changed, jobs_of, skipped, source, write_jsonl
 
@@ -101,12 +101,35 @@ def test_grouping_can_be_asked_for_beside_times(tmp_path: Path) -> None:
     assert [job.start_ns for job in jobs] == [0, 5_000_000_000]
 
 
-def test_a_time_that_is_missing_ends_the_replay_and_is_said(tmp_path: Path) -> None:
-    rows = [request("a", timestamp=SENT), request("b")]
+def test_a_row_whose_time_cannot_be_read_is_skipped_and_counted(tmp_path: Path) -> None:
+    rows = [request(str(i), timestamp=SENT + i, session_id=str(i)) for i in range(9)]
+    rows[4]["timestamp"] = "bad"
+    del rows[7]["timestamp"]
+    found = source(write_jsonl(tmp_path / "a.jsonl", rows))
+    assert found.timed
+    assert [told(job) for job in jobs_of(found)] == [["0"], ["1"], ["2"], ["3"], ["5"], ["6"], ["8"]]
+    assert skipped(found) == {UNREAD_TIME: 1, NO_TIME: 1}
+    assert found.report.skipped[UNREAD_TIME].examples == ["line 5: `timestamp` is bad"]
+    assert found.report.skipped[NO_TIME].examples == ["line 8"]
+
+
+def test_a_log_of_which_most_rows_have_no_time_is_not_replayed_and_that_is_said(tmp_path: Path) -> None:
+    rows = [request("a", timestamp=SENT), request("b"), request("c", timestamp="bad")]
     found = source(write_jsonl(tmp_path / "a.jsonl", rows))
     assert not found.timed
-    assert [job.start_ns for job in jobs_of(found)] == [None, None]
-    assert "1 rows have no time, so none is replayed at its time" in found.report.said
+    assert [job.start_ns for job in jobs_of(found)] == [None, None, None]
+    (said,) = (one for one in found.report.said if "time" in one)
+    assert said == (
+        "half of the rows or more have no time, so none is replayed at its time: "
+        f"1 ({NO_TIME}): line 2; 1 ({UNREAD_TIME}): line 3: `timestamp` is bad"
+    )
+    none = source(write_jsonl(tmp_path / "b.jsonl", [request("a")]))
+    assert "no row has a time, so none is replayed at its time" in none.report.said
+
+
+def test_the_first_instant_of_1970_is_a_time(tmp_path: Path) -> None:
+    rows = [request(str(i), time=f"1970-01-01T00:00:0{i}Z") for i in range(2)]
+    assert [job.start_ns for job in jobs_of(source(write_jsonl(tmp_path / "a.jsonl", rows)))] == [0, 10**9]
 
 
 def test_more_calls_than_a_job_may_have(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from paceline.workloads.datasets.messages import read_content, read_turns
 from paceline.workloads.datasets.record import Record, Said, tokens_at, value_at, whole_tokens
-from paceline.workloads.read_report import RowError
+from paceline.workloads.read_report import RowError, shown
 
 _REQUESTS = ("body", "request.body", "request", "request_body", "kwargs")
 _RESPONSES = ("response.body", "response", "response_body")
@@ -54,11 +54,13 @@ class LogReader:
             limit: int | None = tokens_at(row, self.output_column)
         else:
             limit = _first(whole_tokens(request.get(key)) for key in _LIMITS)
+        time_ns, unread_time = _time(row, request)
         return Record(
             tuple(said),
             output_tokens=limit,
             recorded_tokens=_answer_tokens(row),
-            time_ns=_time_ns(row, request),
+            time_ns=time_ns,
+            unread_time=unread_time,
             group=_group(row, request),
             changes=tuple(sorted(changes)),
         )
@@ -112,13 +114,18 @@ def _group(row: dict[str, Any], request: dict[str, Any]) -> str | None:
     return None
 
 
-def _time_ns(row: dict[str, Any], request: dict[str, Any]) -> int | None:
+def _time(row: dict[str, Any], request: dict[str, Any]) -> tuple[int | None, str]:
+    """The first time that can be read; without one, the first that cannot, in words."""
+    unread = ""
     for place in (row, request):
         for path in _TIMES:
-            found = unix_ns(value_at(place, path))
+            value = value_at(place, path)
+            found = unix_ns(value)
             if found is not None:
-                return found
-    return None
+                return found, ""
+            if value not in (None, "") and not unread:
+                unread = f"`{path}` is {shown(value)}"
+    return None, unread
 
 
 def unix_ns(value: Any) -> int | None:

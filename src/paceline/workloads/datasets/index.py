@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import ConfigError
-from paceline.workloads.datasets.container import Container
+from paceline.workloads.datasets.container import Container, Scanned
 from paceline.workloads.datasets.limits import Limits
 from paceline.workloads.datasets.record import Record, RowReader
 from paceline.workloads.datasets.spec import DataSpec, Rows
 from paceline.workloads.plan import MAX_CALLS
-from paceline.workloads.read_report import ReadReport, RowError
+from paceline.workloads.read_report import ReadReport, RowError, Tally, told
 from paceline.workloads.seeding import uniforms
 
 Ints = npt.NDArray[np.int64]
@@ -20,6 +20,9 @@ Ints = npt.NDArray[np.int64]
 # The index of a row takes some 40 bytes.
 MAX_ROWS = 10_000_000
 OUT_OF_ORDER = "not in the order of time; put there"
+NO_TIME = "no time, in a log that has times"
+UNREAD_TIME = "its time cannot be read"
+_NONE = -1
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class RowIndex:
     """at, size: uint64[rows], the places of the rows that can be used, as their container finds them.
 
     jobs: int64[...], the rows in the order of the jobs. first: int64[jobs + 1], where in `jobs` each one's
-    rows begin. start_ns: int64[jobs], after the first; None where a row has no time.
+    rows begin. start_ns: int64[jobs], after the first; None where jobs have no times.
     """
 
     at: npt.NDArray[np.uint64]
@@ -54,22 +57,28 @@ class RowIndex:
 
 @dataclass
 class _Found:
-    """What is kept of each row that can be used. group: -1 for none; time_ns: 0 for none."""
+    """What is kept of each row that can be used. group, time_ns: -1 for none. untimed: by reason."""
 
     at: "array[int]" = field(default_factory=lambda: array("Q"))
     size: "array[int]" = field(default_factory=lambda: array("Q"))
     time_ns: "array[int]" = field(default_factory=lambda: array("q"))
     group: "array[int]" = field(default_factory=lambda: array("q"))
     groups: dict[str, int] = field(default_factory=dict)
-    untimed: int = 0
+    untimed: dict[str, Tally] = field(default_factory=dict)
 
-    def add(self, at: int, size: int, record: Record) -> None:
-        self.at.append(at)
-        self.size.append(size)
-        self.time_ns.append(record.time_ns or 0)
-        self.untimed += record.time_ns is None
+    def add(self, one: Scanned, record: Record) -> None:
+        self.at.append(one.at)
+        self.size.append(one.size)
+        self.time_ns.append(_NONE if record.time_ns is None else record.time_ns)
+        if record.time_ns is None:
+            reason, detail = (UNREAD_TIME, f": {record.unread_time}") if record.unread_time else (NO_TIME, "")
+            self.untimed.setdefault(reason, Tally()).add(f"{one.where}{detail}")
         name = record.group
-        self.group.append(-1 if name is None else self.groups.setdefault(name, len(self.groups)))
+        self.group.append(_NONE if name is None else self.groups.setdefault(name, len(self.groups)))
+
+    @property
+    def n_untimed(self) -> int:
+        return sum(tally.count for tally in self.untimed.values())
 
 
 def build_index(
@@ -85,11 +94,8 @@ def build_index(
             f"data {report.path}: none of its {report.rows:,} rows can be used: {faults}",
             "see that format, rows and column say what the file is",
         )
-    time_ns = None
-    if rows == "log" and not found.untimed:
-        time_ns = np.array(found.time_ns, np.int64)
-    elif rows == "log" and found.untimed < n:
-        report.said.append(f"{found.untimed:,} rows have no time, so none is replayed at its time")
+    time_ns = _times(found, report) if rows == "log" else None
+    n = len(found.at)
     jobs, first = np.arange(n), np.arange(n + 1)
     together = spec.group == "conversation" if spec.group else time_ns is None
     if rows == "log" and together and found.groups:
@@ -122,7 +128,7 @@ def _scan(container: Container, reader: RowReader, rows: Rows, limits: Limits, r
             continue
         for change in record.changes:
             report.change(one.where, change)
-        found.add(one.at, one.size, record)
+        found.add(one, record)
         if len(found.at) == limit:
             report.said.append(f"read up to row {report.rows:,}, by the limit of {limit:,} rows")
             break
@@ -132,6 +138,29 @@ def _scan(container: Container, reader: RowReader, rows: Rows, limits: Limits, r
                 "use fewer: limit = 1000000",
             )
     return found
+
+
+def _times(found: _Found, report: ReadReport) -> Ints | None:
+    """When each row was sent, of a log of which most rows say it: the others are skipped. None of another."""
+    n = len(found.at)
+    if 2 * found.n_untimed >= n:
+        if found.n_untimed == n and UNREAD_TIME not in found.untimed:
+            report.said.append("no row has a time, so none is replayed at its time")
+        else:
+            which = "; ".join(told(reason, tally) for reason, tally in found.untimed.items())
+            report.said.append(
+                f"half of the rows or more have no time, so none is replayed at its time: {which}"
+            )
+        return None
+    time_ns = np.array(found.time_ns, np.int64)
+    if found.untimed:
+        timed = time_ns != _NONE
+        for name in ("at", "size", "group"):
+            kept: array[int] = getattr(found, name)
+            setattr(found, name, array(kept.typecode, np.asarray(kept)[timed].tobytes()))
+        report.skipped |= found.untimed
+        time_ns = time_ns[timed]
+    return time_ns
 
 
 def _grouped(groups: Ints, time_ns: Ints | None, report: ReadReport) -> tuple[Ints, Ints]:

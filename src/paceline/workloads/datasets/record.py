@@ -24,14 +24,16 @@ class Record:
     """A row that can be used.
 
     output_tokens: the limit that the row asks for. recorded_tokens: how long its answer was, where the row
-    says so in tokens. time_ns: when it was sent, in Unix nanoseconds. group: the conversation that it is
-    part of. changes: what is not sent as it stands, as reasons to count.
+    says so in tokens. time_ns: when it was sent, in Unix nanoseconds. unread_time: the time that the row has
+    and nobody can read, in words; "" where there is none. group: the conversation that it is part of.
+    changes: what is not sent as it stands, as reasons to count.
     """
 
     turns: tuple[Said, ...]
     output_tokens: int | None = None
     recorded_tokens: int | None = None
     time_ns: int | None = None
+    unread_time: str = ""
     group: str | None = None
     changes: tuple[str, ...] = ()
 
