@@ -1,5 +1,7 @@
 """`paceline workload`."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,22 @@ def test_init_writes_a_copy_and_never_over_a_file(tmp_path: Path, capsys: pytest
     assert said.out == ""
     assert "exists" in said.err
     assert "built in are: agent, batch" in " ".join(said.err.split())
+
+
+def test_init_leaves_no_part_where_the_disk_is_full(tmp_path: Path) -> None:
+    """A limit on the size of files stands for a disk that has no more room."""
+    file = tmp_path / "a.toml"
+    code = (
+        "import resource, signal, sys\n"
+        "from paceline.cli.main import run\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        f"sys.exit(run(['workload', 'init', 'agent', {str(file)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: cannot write {file}: File too large")
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("name", built_in_names())

@@ -49,14 +49,19 @@ def init(
     from paceline.workloads.files import built_in_text
 
     text = built_in_text(name)
+    begun = False
     try:
         with file.open("x", encoding="utf-8") as copy:
+            begun = True
             copy.write(text)
     except FileExistsError:
         raise ConfigError(f"{file} exists", "give another path, or delete it first") from None
     except OSError as error:
+        if begun:
+            # A part of a workload may well be one.
+            file.unlink(missing_ok=True)
         raise ConfigError(
-            f"cannot write {file}: {error.strerror}", "give a path in a folder of yours"
+            f"cannot write {file}: {error.strerror}", "give a path in a folder of yours that has room"
         ) from None
     talk(f"wrote {file}; `paceline workload check {file}` says what a job of it is")
     return 0
