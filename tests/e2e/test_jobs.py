@@ -1,5 +1,6 @@
 """Jobs of dependent calls against what the reference engine says it did: its truth log, by its own clock."""
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -8,8 +9,8 @@ from typing import Any
 import pytest
 
 from paceline.measure.sim import SimProcess, read_truth
-from paceline.store.runs import open_run
-from tests.e2e.conftest import Cli
+from paceline.store.runs import list_runs, open_run
+from tests.e2e.conftest import Cli, spawn
 
 TOOL_MS = 15.0
 TIMING = ("--ttft", "20ms", "--itl", "2ms", "--output-tokens", "12")
@@ -183,3 +184,29 @@ def test_a_failed_call_fails_its_job_and_no_other(cli: Cli, tmp_path: Path) -> N
         assert [row["outcome"] for row in job[:-1]] == ["ok"] * (len(job) - 1)
         assert (job[-1]["outcome"] != "ok") == (number in failed)
         assert number in failed or len(job) == 7
+
+
+def test_a_run_of_jobs_that_was_cut_off_is_finished(cli: Cli, tmp_path: Path) -> None:
+    slow = AGENT.replace(f"wait_ms = {TOOL_MS}", "wait_ms = 400")
+    with SimProcess(TIMING) as engine:
+        process = spawn(
+            *("measure", engine.url, "--workload", workload(tmp_path, slow), "-c", "3", "--jobs", "9"),
+            *("--name", "cut"),
+        )
+        rows: list[dict[str, Any]] = []
+        while len(rows) < 4 or max(row["step"] for row in rows) < 3:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+            rows = open_run("cut").rows().to_pylist() if list_runs() else []
+        process.kill()
+        process.communicate()
+        cut = {row["session"] for row in open_run("cut").rows().to_pylist()}
+        assert cut
+        done = cli("runs", "resume", "cut", "--json", "-").ended()
+    assert (done.report["jobs"]["ok"], done.report["jobs"]["interrupted"]) == (9, 0)
+    found = jobs(open_run("cut").rows().to_pylist())
+    assert sorted(found) == list(range(9))
+    for job in found.values():
+        assert [row["step"] for row in job] == list(range(7))
+        # What was cut off in its midst is of the second time alone.
+        assert len({row["segment"] for row in job}) == 1

@@ -144,3 +144,23 @@ def test_files_of_other_names_are_no_parts(tmp_path: Path) -> None:
     (tmp_path / "requests-mine.parquet").write_bytes(b"x")
     assert parts.part_paths(tmp_path, "requests") == []
     assert parts.next_number(tmp_path, "requests") == 0
+
+
+def test_of_a_job_that_was_begun_again_the_last_time_counts() -> None:
+    table = rows_table(
+        [
+            row(0, session=0, step=0, segment=0),
+            row(1024, session=1, step=0, segment=0),
+            row(1025, "cancelled", session=1, step=1, segment=0),
+            row(1024, session=1, step=0, segment=2),
+            row(7, segment=0),
+        ]
+    )
+    kept = parts.last_attempts(table)
+    assert list(zip(kept["request_index"].to_pylist(), kept["segment"].to_pylist(), strict=True)) == [
+        (0, 0),
+        (1024, 2),
+        (7, 0),
+    ]
+    plain = rows_table([row(1, segment=0), row(2, segment=1)])
+    assert parts.last_attempts(plain) is plain

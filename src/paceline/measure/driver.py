@@ -90,8 +90,7 @@ def resume(
     """
     plan = prepared.job.load
     with RunWriter.reopen(ref, at=home) as writer:
-        # A job that was cut off in its midst is not begun again: its first calls have been answered.
-        done = writer.begun_jobs() if plan.jobs else prepared.jobs_of(writer.finished_indices())
+        done = writer.finished_jobs() if plan.jobs else prepared.jobs_of(writer.finished_indices())
         elapsed_ns = sum(int(segment["elapsed_ns"]) for segment in writer.manifest.segments)
         if _nothing_left(plan.total_requests, len(done)) or _nothing_left(plan.total_ns, elapsed_ns):
             writer.finish("complete")

@@ -152,6 +152,27 @@ def first_of_each(table: pa.Table) -> pa.Table:
     return _taken(table, pa.array(order[keep]))
 
 
+def last_attempts(table: pa.Table) -> pa.Table:
+    """Of a job that was begun again by a resumed run, the rows of the last time alone.
+
+    Its first calls had been answered when it was cut off, so it was made anew from its beginning.
+    """
+    whole = table["session"].drop_null()
+    if len(whole) == 0:
+        return table
+    segment = _numpy(table["segment"]).astype(np.int64)
+    if len(np.unique(segment)) < 2:
+        return table
+    has_job = _numpy(pc.is_valid(table["session"])).astype(np.bool_)
+    numbers: Any = table["session"]
+    session = _numpy(numbers.fill_null(0)).astype(np.uint64)
+    jobs, place = np.unique(session, return_inverse=True)
+    last = np.full(len(jobs), -1, np.int64)
+    np.maximum.at(last, place[has_job], segment[has_job])
+    old = has_job & (segment < last[place])
+    return _taken(table, pa.array(np.flatnonzero(~old))) if old.any() else table
+
+
 def _taken(table: pa.Table, places: "pa.Array[Any]") -> pa.Table:
     """These rows. One column after the other, so that little is in memory twice."""
     columns = {}

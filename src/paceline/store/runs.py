@@ -14,7 +14,7 @@ from paceline.store.atomic import store_error
 from paceline.store.index import Index, IndexEntry
 from paceline.store.lock import WriterLock, is_locked
 from paceline.store.manifest import LATEST, RunManifest, read_manifest
-from paceline.store.parts import first_of_each, fitted, read_parts, read_table
+from paceline.store.parts import first_of_each, fitted, last_attempts, read_parts, read_table
 from paceline.store.paths import home, runs_folder
 from paceline.store.places import DELETED_PREFIX
 from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
@@ -43,12 +43,14 @@ class StoredRun:
     def rows(self, columns: Sequence[str] | None = None) -> pa.Table:
         """One row a request in the schema of `ROW_SCHEMA`, sorted by `request_index`; `columns`: only these.
 
-        Of a request that was made twice, the first complete row. Raises StoreError for a damaged part.
+        Of a request that was made twice, the first complete row; of a job that was begun twice, the rows of
+        the second time. Raises StoreError for a damaged part.
         """
-        if columns is None:
-            return first_of_each(read_parts(self.folder, "requests", ROW_SCHEMA))
-        needed = list(dict.fromkeys([*columns, "request_index", "outcome"]))
-        return first_of_each(read_parts(self.folder, "requests", ROW_SCHEMA, needed)).select(list(columns))
+        needed = None
+        if columns is not None:
+            needed = list(dict.fromkeys([*columns, "request_index", "outcome", "session", "segment"]))
+        rows = first_of_each(last_attempts(read_parts(self.folder, "requests", ROW_SCHEMA, needed)))
+        return rows if columns is None else rows.select(list(columns))
 
     def plan(self) -> pa.Table:
         """What was asked, one row a request, sorted by `request_index`; may reach further than `rows`."""

@@ -20,7 +20,9 @@ from paceline.store.lock import WriterLock
 from paceline.store.manifest import RunManifest, RunState, read_manifest
 from paceline.store.parts import (
     CANCELLED,
+    first_of_each,
     fitted,
+    last_attempts,
     merge_parts,
     next_number,
     part_path,
@@ -32,7 +34,7 @@ from paceline.store.parts import (
 from paceline.store.paths import home, runs_folder
 from paceline.store.places import place
 from paceline.store.runs import find_id
-from paceline.store.schema import PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
+from paceline.store.schema import PLAN_SCHEMA, PROGRESS_SCHEMA, ROW_SCHEMA, SERVER_SCHEMA
 
 FLUSH_ROWS = 5_000
 FLUSH_BYTES = 64 * 1024 * 1024
@@ -151,10 +153,27 @@ class RunWriter:
         finished: Any = stored.filter(complete)["request_index"]
         return np.unique(finished.to_numpy().astype(np.uint64))
 
-    def begun_jobs(self) -> npt.NDArray[np.uint64]:
-        """Sorted numbers of the jobs of which any call is stored, uint64[n]."""
-        stored = read_parts(self.folder, "requests", ROW_SCHEMA, ["session"])
-        return np.unique(stored["session"].drop_null().to_numpy().astype(np.uint64))
+    def finished_jobs(self) -> npt.NDArray[np.uint64]:
+        """Sorted numbers of the jobs that have ended, uint64[n]: with all planned calls, or one that failed.
+
+        A job that was cut off in its midst has not: its answers are gone, so it is begun again.
+        """
+        rows = last_attempts(
+            read_parts(
+                self.folder, "requests", ROW_SCHEMA, ["request_index", "session", "segment", "outcome"]
+            )
+        )
+        plan = first_of_each(read_parts(self.folder, "plan", PLAN_SCHEMA, ["request_index", "session"]))
+        outcomes = rows.filter(pc.not_equal(rows["outcome"], pa.scalar(CANCELLED)))
+        well: Any = pc.is_in(outcomes["outcome"], value_set=pa.array(["ok", "hung_up"]))
+        failed = np.unique(outcomes.filter(pc.invert(well))["session"].drop_null().to_numpy())
+        ended, n_ended = np.unique(
+            outcomes.filter(well)["session"].drop_null().to_numpy(), return_counts=True
+        )
+        planned, n_planned = np.unique(plan["session"].drop_null().to_numpy(), return_counts=True)
+        calls = dict(zip(planned.tolist(), n_planned.tolist(), strict=True))
+        whole = [job for job, n in zip(ended.tolist(), n_ended.tolist(), strict=True) if n == calls.get(job)]
+        return np.unique(np.concatenate([failed, np.array(whole)]).astype(np.uint64))
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Take rows of requests that have ended, in the schema of `ROW_SCHEMA`.
