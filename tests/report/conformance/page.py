@@ -39,9 +39,9 @@ SHAPE = """## `paceline.conformance/1`
 A tool has `tool`, `title`, `version`, `sources` (`repository`, `file`, `at`, `read_on`), `requests`
 (`counted`, `rule`), `window` (`seconds`, `rule`), `output_tokens` (`counted`, `rule`), `start`,
 `percentiles`, `metrics`, `differences` (`metrics`, `why`, `requests` of this run that it touches or null,
-`in_these_figures`) and `printed`: of a run imported from that tool, the figures of its file. A metric has
-its `name` in the tool, its `definition`, and the figures: `n`, `mean`, `p50`, `p90`, `p95`, `p99`, `max`;
-null where there is none. A plain rate has `n` 1 and its value in `mean`. Times are in ms, whatever the tool
+`in_these_figures`, `its_own`: how the tool's own figure would differ, or null) and `printed`: of a run
+imported from that tool, the figures of its file. A metric has its `name` in the tool, its `definition`, and
+the figures: `n`, `mean`, `p50`, `p90`, `p95`, `p99`, `max`; null where there is none. A plain rate has `n` 1 and its value in `mean`. Times are in ms, whatever the tool
 prints.
 """
 
@@ -87,7 +87,7 @@ def _tools() -> Iterator[str]:
 def _differences(definition: Definition) -> Iterator[str]:
     for difference in definition.differences:
         names = ", ".join(f"`{name}`" for name in difference.metrics)
-        missing = "" if difference.shown else " *Not in these figures.*"
+        missing = "" if difference.shown else f" *Not in these figures*; its own would be {difference.own}."
         yield f"- {names}: {difference.words}.{missing}"
 
 

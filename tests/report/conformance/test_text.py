@@ -21,7 +21,26 @@ def test_figures_side_by_side(tmp_path: Path) -> None:
     lines = text(tmp_path, "guidellm", "llmperf").splitlines()
     start = lines.index(next(line for line in lines if line.startswith("time to first token, ms")))
     assert [line.split()[0] for line in lines[start + 1 : start + 4]] == ["paceline", "guidellm", "llmperf"]
-    assert lines[start + 2].split()[1:4] == ["4", "125", "100"]
+    assert lines[start + 2].split()[1:5] == ["[1]", "4", "125", "100"]
+
+
+def test_a_figure_that_the_tools_own_would_part_from_is_marked_and_said(tmp_path: Path) -> None:
+    lines = text(tmp_path, "vllm").splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("time to first token, ms"))
+    assert lines[start + 1].split()[0] == "paceline"
+    assert "[" not in lines[start + 1]
+    assert lines[start + 2].startswith("  vllm [1,2]")
+    assert "  [1] shorter where it counts an event with the role: rows have no instant of it" in lines
+    # The rates have no such difference.
+    start = next(place for place, line in enumerate(lines) if line.startswith("output tokens a second"))
+    assert lines[start + 2].startswith("  vllm  ")
+
+
+def test_what_no_request_here_had_is_no_mark(tmp_path: Path) -> None:
+    silent = [row | {"events": len(row["event_ns"])} for row in rows()]
+    assert "with the role:" not in render_text(
+        conformance(report(tmp_path, silent), definitions(["vllm"]))
+    ).replace("\n", " ")
 
 
 def test_where_they_part_first_what_moves_these_figures(tmp_path: Path) -> None:

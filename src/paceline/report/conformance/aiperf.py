@@ -101,12 +101,12 @@ DEFINITION = Definition(
             ("output_tok_s", "requests_s"),
             "its phase begins some ms before its first request and ends after its last, so its own rates are "
             "lower than these by that much; its `benchmark_duration` is another time",
-            shown=False,
+            own="lower, since its phase is some ms longer",
         ),
         Difference(
             ("itl_ms", "output_tok_s"),
             "without `--use-server-token-count` it counts tokens with its own tokenizer",
-            shown=False,
+            own="of its own tokenizer's counts, without `--use-server-token-count`",
         ),
     ),
     compute=compute,

@@ -41,13 +41,19 @@ class Difference:
     """Where a tool parts from us, and why.
 
     `metrics`: the ones it moves. `touches`: how many requests of a recording it concerns; None where that is
-    not in our events. `shown`: whether the tool's figures here have it; else it is only told.
+    not in our events. `own`: how the tool's own figures would differ from those here, which cannot have it;
+    "" where they have.
     """
 
     metrics: tuple[str, ...]
     words: str
     touches: Callable[[Recording], int] | None = None
-    shown: bool = True
+    own: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """The tool's figures here have it."""
+        return not self.own
 
 
 @dataclass(frozen=True)

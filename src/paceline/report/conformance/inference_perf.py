@@ -128,7 +128,7 @@ DEFINITION = Definition(
             ("itl_ms", "tpot_ms", "output_tok_s"),
             "its tokenizer cuts each chunk by itself, which can give another number of tokens than the "
             "server's",
-            shown=False,
+            own="of its own tokenizer's counts, chunk by chunk",
         ),
         read_late("when a chunk has been read"),
     ),

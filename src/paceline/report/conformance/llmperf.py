@@ -111,7 +111,7 @@ DEFINITION = Definition(
             ("requests_s", "output_tok_s"),
             "an event without `choices`, such as usage, makes the request an error there; our run asked for "
             "usage, and these figures let such events pass",
-            shown=False,
+            own="without the requests whose stream carries usage, which are errors to it",
         ),
         whole_run(". It starts requests in batches and waits for the slowest, so its own load has pauses"),
         Difference(

@@ -44,6 +44,14 @@ class ToolView:
     touches: tuple[Touch, ...]
     printed: dict[str, Figure]
 
+    def own_would_be(self, metric: str) -> list[str]:
+        """How the tool's own figure of a metric would differ from the one here."""
+        return [
+            touch.difference.own
+            for touch in self.touches
+            if touch.difference.own and metric in touch.difference.metrics and touch.requests != 0
+        ]
+
 
 @dataclass(frozen=True)
 class Conformance:
@@ -189,6 +197,7 @@ def _tool(one: ToolView) -> dict[str, Any]:
                 "why": touch.difference.words,
                 "requests": touch.requests,
                 "in_these_figures": touch.difference.shown,
+                "its_own": touch.difference.own or None,
             }
             for touch in one.touches
         ],

@@ -108,7 +108,7 @@ DEFINITION = Definition(
             "it does not ask for usage: against a server that sends it only when asked it takes the length "
             "asked "
             "for, even where the answer ended early. These figures have the usage that our run asked for",
-            shown=False,
+            own="of the lengths asked for, where the server sends usage only when asked",
         ),
         whole_run(),
         Difference(

@@ -39,11 +39,13 @@ def _head(view: Conformance) -> list[str]:
 
 def _figures(view: Conformance) -> list[str]:
     lines: list[str] = []
+    marks: dict[str, int] = {}
     for name, words in METRICS.items():
         rows = [(OWN, view.own.get(name, NOTHING))]
         for one in view.tools:
             if name in one.definition.metrics:
-                rows.append((one.definition.name, one.view.figures.get(name, NOTHING)))
+                figure = one.view.figures.get(name, NOTHING)
+                rows.append((f"{one.definition.name}{_mark(one, name, figure, marks)}", figure))
             if name in one.printed:
                 rows.append((_FILE, one.printed[name]))
         if len(rows) == 1 or not any(figure.n for _, figure in rows):
@@ -55,7 +57,22 @@ def _figures(view: Conformance) -> list[str]:
         if len(words) > 24:
             lines.append(f"{'':<25}{heads}")
         lines += [_row(tool, figure) for tool, figure in rows]
+    if marks:
+        lines += ["", "not quite what the tool itself would have said; its own would be"]
+        for words, number in marks.items():
+            lines += _wrap(words, f"  [{number}] ", "      ")
     return lines
+
+
+def _mark(one: ToolView, metric: str, figure: Figure, marks: dict[str, int]) -> str:
+    """` [1,2]`: where the tool's own figure would differ; each of `marks` is explained once, below.
+
+    What the tool's own file says stands beside it already.
+    """
+    if not figure.n or one.printed:
+        return ""
+    numbers = sorted(marks.setdefault(words, len(marks) + 1) for words in one.own_would_be(metric))
+    return f" [{','.join(map(str, numbers))}]" if numbers else ""
 
 
 def _row(tool: str, figure: Figure) -> str:

@@ -79,12 +79,19 @@ DEFINITION = Definition(
     },
     differences=(
         Difference(
-            ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms"),
-            "an event with a role or a finish reason and no token counts as a token: where the role comes "
-            "before the first token, its TTFT ends there. Such events have no instant in our record: these "
-            "figures do without them",
+            ("ttft_ms",),
+            "an event with a role and no token counts as the first: its TTFT ends there. Such events have no "
+            "instant in our record: these figures do without them",
             silent_events,
-            shown=False,
+            own="shorter where it counts an event with the role: rows have no instant of it",
+        ),
+        Difference(
+            ("itl_ms", "tpot_ms", "e2e_ms"),
+            "an event with a role or a finish reason and no token counts as a token: it makes a gap more, "
+            "and the last one ends the request. Such events have no instant in our record: these figures do "
+            "without them",
+            silent_events,
+            own="with events that carry no token: rows have no instant of them",
         ),
         BEFORE_CONNECTION,
         ONE_A_CHUNK,
