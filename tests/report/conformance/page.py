@@ -41,8 +41,8 @@ A tool has `tool`, `title`, `version`, `sources` (`repository`, `file`, `at`, `r
 `percentiles`, `metrics`, `differences` (`metrics`, `why`, `requests` of this run that it touches or null,
 `in_these_figures`, `its_own`: how the tool's own figure would differ, or null) and `printed`: of a run
 imported from that tool, the figures of its file. A metric has its `name` in the tool, its `definition`, and
-the figures: `n`, `mean`, `p50`, `p90`, `p95`, `p99`, `max`; null where there is none. A plain rate has `n` 1 and its value in `mean`. Times are in ms, whatever the tool
-prints.
+the figures: `n`, `mean`, `p50`, `p90`, `p95`, `p99`, `max`; null where there is none. A plain rate has `n` 1
+and its value in `mean`. Times are in ms, whatever the tool prints.
 """
 
 
