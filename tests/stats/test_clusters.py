@@ -52,6 +52,19 @@ def test_one_job_is_one_observation() -> None:
     assert (found.lo, found.hi, found.enough) == (None, None, False)
 
 
+def test_an_interval_contains_its_estimate() -> None:
+    """Also of a few observations that tell no more than one or two."""
+    rng = np.random.default_rng(4)
+    for calls in (2, 3, 4, 7, 12):
+        for _ in range(50):
+            jobs = int(rng.integers(2, 5))
+            values = np.concatenate([rng.normal(10.0 * rng.normal(), 1.0, calls) for _ in range(jobs)])
+            job = np.repeat(np.arange(jobs), calls)
+            for found in quantile_estimates(values, [0.5, 0.9, 0.99], jobs=job):
+                assert found.lo is None or found.lo <= found.value
+                assert found.hi is None or found.value <= found.hi
+
+
 def test_one_call_a_job_is_as_without_jobs() -> None:
     values = np.random.default_rng(2).normal(size=200)
     assert quantile_estimate(values, 0.9, jobs=np.arange(200)) == quantile_estimate(values, 0.9)

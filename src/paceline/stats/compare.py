@@ -136,11 +136,6 @@ def compare(
     difference = Interval(value_b - value_a, None, None)
     better = METRICS[a.name].better if a.name in METRICS else "lower"
     if short is None:
-        rng = np.random.default_rng(seed)
-        draws_a = side_a.draws(replicates, rng)
-        draws_b = draws_a if paired else side_b.draws(replicates, rng)
-        drawn_a = _replicated(side_a, draws_a, side_a.cuts(replicates, rng), statistic)
-        drawn_b = _replicated(side_b, draws_b, side_b.cuts(replicates, rng), statistic)
         leak = max(
             block_leak(samples.values, len(samples.values) // side.count) if blocks is None else 1.0
             for samples, side, blocks in ((a, side_a, blocks_a), (b, side_b, blocks_b))
@@ -153,6 +148,7 @@ def compare(
             statistic=statistic,
             leak=leak,
         )
+        drawn_a, drawn_b = _drawn(side_a, side_b, statistic, paired, replicates, seed)
         ratio = _ratio_interval(ratio.value, drawn_a, drawn_b, tail)
         difference = _interval(difference.value, drawn_b, drawn_a, np.subtract, tail)
         verdict = _verdict(ratio, better, smallest_difference, min(len(side_a.values), len(side_b.values)))
@@ -208,6 +204,17 @@ def _sides(
         known, dense = np.unique(ids[kept], return_inverse=True)
         sides.append(Blocks(samples.values[kept], dense.astype(np.int64), len(known), samples.censored))
     return sides[0], sides[1]
+
+
+def _drawn(
+    side_a: Blocks, side_b: Blocks, statistic: Statistic, paired: bool, replicates: int, seed: int
+) -> tuple[Floats, Floats]:
+    """The statistic of each side in each replicate, float64[replicates]."""
+    rng = np.random.default_rng(seed)
+    draws_a = side_a.draws(replicates, rng)
+    draws_b = draws_a if paired else side_b.draws(replicates, rng)
+    drawn_a = _replicated(side_a, draws_a, side_a.cuts(replicates, rng), statistic)
+    return drawn_a, _replicated(side_b, draws_b, side_b.cuts(replicates, rng), statistic)
 
 
 def _statistic(side: Blocks, statistic: Statistic) -> float:

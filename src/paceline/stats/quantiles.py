@@ -193,8 +193,8 @@ def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int |
     effective = n / inflation
 
     def too_high(rank: int) -> float:
-        """P(fewer than `rank` values lie under the quantile)."""
-        k = rank / inflation
+        """P(fewer than `rank` values lie under the quantile); the mirror image of `too_low`."""
+        k = (rank - 1) / inflation + 1.0
         return float(betainc(effective - k + 1.0, k, 1.0 - q))
 
     def too_low(rank: int) -> float:
