@@ -316,7 +316,8 @@ impl Stream {
         if self.has_pending() {
             self.sent_of_pending += write_some(&mut self.socket, &self.pending[self.sent_of_pending..])?;
             if !self.has_pending() {
-                self.pending.clear();
+                // An idle connection keeps no room for the largest request that it has carried.
+                self.pending = Vec::new();
                 self.sent_of_pending = 0;
             }
         }
