@@ -25,6 +25,12 @@ def test_a_histogram_of_values_that_are_alike(values: list[float]) -> None:
     assert (np.diff(bars.edges) > 0).all()
 
 
+def test_of_few_values_all_are_drawn() -> None:
+    assert histogram(np.array([1.0] * 7 + [50.0])).beyond == 0
+    assert histogram(np.arange(99.0)).beyond == 0
+    assert histogram(np.arange(1000.0)).beyond == 5
+
+
 def test_few_values_get_few_bins() -> None:
     assert len(histogram(np.arange(16.0)).counts) == 8
     assert len(histogram(np.arange(10_000.0)).counts) == 60

@@ -206,6 +206,18 @@ def test_what_was_made_after_hang_ups_is_named(home: Path) -> None:
     ]  # fmt: skip
     report = made(home, [samples(SERVER)], TOLD, rows_table(hung))
     assert "after hang-ups is in it" in " ".join(render_text(report).split())
+    # Also of a server that does not say how many requests are running.
+    tokens = {"generation_tokens_total": SERVER["generation_tokens_total"]}
+    mute = made(home / "mute", [samples(tokens)], TOLD, rows_table(hung))
+    assert mute.evidence.server is not None
+    assert "after hang-ups is in it" in dict(server_rows(mute.evidence.server))["Its tokens"]
+
+
+def test_a_run_resumed_without_its_metrics_still_names_the_server(home: Path) -> None:
+    report = made(home, [samples(SERVER), samples(GPU, source="gpu0")], {"every_ns": 250 * MS, "gpus": GPUS})
+    text = render_text(report)
+    assert f"{samples(SERVER)['source'][0]}, by its own metrics" in text
+    assert "GPUs of this machine" not in text
 
 
 def test_a_server_alone_or_gpus_alone(home: Path) -> None:

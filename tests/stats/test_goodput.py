@@ -20,6 +20,9 @@ def test_parse_and_print() -> None:
     assert slo.limits == {"ttft_ms": 500.0, "itl_ms": 50.5}
     assert str(slo) == "ttft_ms=500,itl_ms=50.5"
     assert Slo.parse("").limits == {}
+    with pytest.raises(ConfigError, match="metric of jobs") as refused:
+        Slo.parse("job_ms=100")
+    assert "--set job_slo.job_ms=100" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize(

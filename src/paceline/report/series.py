@@ -25,6 +25,7 @@ MOST_POINTS = 3_000
 SLOWEST_POINTS = 300
 # The longest waits are few and far: drawn in scale they would squeeze all others into one bar.
 _DRAWN = 0.995
+_FEWEST_LEFT_OUT = 100
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,12 @@ class Histogram:
 
 
 def histogram(values: Floats) -> Histogram:
-    """Equal bins over the lowest 99.5 % of `values` (float64[n], n > 0), fewer where there are few values."""
+    """Equal bins over the lowest 99.5 % of `values` (float64[n], n > 0), over all where these are under 100.
+
+    The fewer values, the fewer bins.
+    """
     bins = int(np.clip(2.0 * math.sqrt(len(values)), 8, HISTOGRAM_BINS))
-    low, high = float(values.min()), percentile(values, _DRAWN)
+    low, high = float(values.min()), percentile(values, _DRAWN if len(values) >= _FEWEST_LEFT_OUT else 1.0)
     if not high > low:
         # All alike: one bar, as wide as can be seen.
         high = float(values.max())

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from paceline.report.figures import number
+from paceline.stats.frame import Frame
 from paceline.stats.quantiles import percentile
 from paceline.stats.server import (
     Figures,
@@ -34,7 +35,8 @@ class ServerFigures:
     """`told`: the manifest's `server`. `series`, `figures`: of the server, then of the GPUs, in pairs.
 
     `acceptance`, `cache_hits`: shares, over the steady windows. `watts`: all GPUs of this machine together.
-    `joules_a_token`: that, over the tokens that the client received a second in the same windows.
+    `joules_a_token`: that, over the tokens that the client received a second in the same windows. `hung_up`:
+    some callers did.
     """
 
     told: Mapping[str, Any]
@@ -46,11 +48,13 @@ class ServerFigures:
     hangups: AfterHangUp | None = None
     watts: float | None = None
     joules_a_token: float | None = None
+    hung_up: bool = False
 
     @property
     def title(self) -> str:
-        """The engine; empty where only GPUs were sampled."""
-        return str((self.told.get("metrics") or {}).get("title", ""))
+        """The engine; empty where only GPUs were sampled. A run may have been resumed without its metrics."""
+        known = str((self.told.get("metrics") or {}).get("title", ""))
+        return known or next((series.source for series, _ in self.of_server()), "")
 
     @property
     def gpu_names(self) -> list[str]:
@@ -176,6 +180,7 @@ def server_figures(
         hangups=after_hangups(running, by_name.get("waiting_requests"), rows, origins) if running else None,
         watts=watts,
         joules_a_token=watts / pace.output_tok_s if watts is not None and pace.output_tok_s else None,
+        hung_up=bool(Frame(rows).equals("outcome", "hung_up").any()),
     )
 
 

@@ -14,9 +14,9 @@ HEAD = ["mean", "max", "per second"]
 
 def server_rows(server: ServerFigures) -> list[tuple[str, str]]:
     """Names and what they say, for the list of results."""
-    rows = [("Server", source_words(server))] if server.title else []
+    rows = [("Server", source_words(server))] if server.told.get("metrics") else []
     if server.tokens is not None:
-        rows.append(("Its tokens", token_check_words(server.tokens, hung_up=server.hangups is not None)))
+        rows.append(("Its tokens", token_check_words(server.tokens, hung_up=server.hung_up)))
     if server.cache_hits is not None:
         rows.append(
             ("Its cache", f"{format_percentage(server.cache_hits)} of the prompt tokens looked up were found")

@@ -148,7 +148,7 @@ def compare(
             statistic=statistic,
             leak=leak,
         )
-        drawn_a, drawn_b = _drawn(side_a, side_b, statistic, paired, replicates, seed)
+        drawn_a, drawn_b = _drawn(side_a, side_b, statistic, paired=paired, replicates=replicates, seed=seed)
         ratio = _ratio_interval(ratio.value, drawn_a, drawn_b, tail)
         difference = _interval(difference.value, drawn_b, drawn_a, np.subtract, tail)
         verdict = _verdict(ratio, better, smallest_difference, min(len(side_a.values), len(side_b.values)))
@@ -207,7 +207,7 @@ def _sides(
 
 
 def _drawn(
-    side_a: Blocks, side_b: Blocks, statistic: Statistic, paired: bool, replicates: int, seed: int
+    side_a: Blocks, side_b: Blocks, statistic: Statistic, *, paired: bool, replicates: int, seed: int
 ) -> tuple[Floats, Floats]:
     """The statistic of each side in each replicate, float64[replicates]."""
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from paceline.errors import ConfigError
 from paceline.stats.frame import Bools, Frame
-from paceline.stats.metrics import METRICS, MetricSamples
+from paceline.stats.metrics import JOB_METRICS, METRICS, MetricSamples
 
 # Metrics that a request has none of when all its tokens came in one event, or on a reused connection: there
 # was nothing to be late.
@@ -41,6 +41,11 @@ class Slo:
             name, equals, limit = (piece.strip() for piece in part.partition("="))
             if not equals:
                 raise ConfigError(f"SLO {part!r} states no limit", "write it as ttft_ms=500,itl_ms=50")
+            if name in JOB_METRICS:
+                raise ConfigError(
+                    f"{name} is a metric of jobs, and the SLO is of requests",
+                    f"state it in the workload: --set job_slo.{name}={limit}",
+                )
             if name not in METRICS:
                 raise ConfigError(f"unknown metric {name!r} in the SLO", f"known are: {', '.join(METRICS)}")
             if name in limits:
