@@ -31,7 +31,9 @@ pub(super) fn foreign_error(json: &str) -> Option<String> {
     let says = |key: &str, what: &str| value.get(key).and_then(Value::as_str) == Some(what);
     let has = |key: &str| value.get(key).is_some_and(|field| !field.is_null());
     let named = ["status", "type", "event"].iter().any(|key| says(key, "error"));
-    let described = has("message") && ["code", "type", "status", "status_code"].iter().any(|key| has(key));
+    // Another protocol's events hold a message too, which is an object.
+    let message = value.get("message").is_some_and(Value::is_string);
+    let described = message && ["code", "type", "status", "status_code"].iter().any(|key| has(key));
     if named || described || has("detail") || has("errors") {
         return Some(find_message(&value).unwrap_or_else(|| excerpt(json.as_bytes())));
     }
@@ -83,6 +85,7 @@ mod tests {
             (r#"{"type":"error"}"#, Some(r#"{"type":"error"}"#)),
             (r#"{"id":"a","object":"chat.completion.chunk","choices":[]}"#, None),
             (r#"{"type":"ping"}"#, None),
+            (r#"{"type":"message_start","message":{"id":"a","role":"assistant"}}"#, None),
             (r#"{"detail":null}"#, None),
         ] {
             assert_eq!(foreign_error(json).as_deref(), found, "{json}");
