@@ -195,6 +195,14 @@ def test_the_number_of_pairs_fits_the_load() -> None:
         pairs(ramp="1:5", duration="20s")
 
 
+def test_what_a_resumed_trace_had_missed_is_not_dropped() -> None:
+    segments = [{"segment": 0, "planned": 9, "dropped": 4, "started": 5}]
+    assert driver._undropped(segments, plan_load(LoadOptions(replay=True))) == [
+        {"segment": 0, "planned": 5, "dropped": 0, "started": 5}
+    ]
+    assert driver._undropped(segments, plan_load(LoadOptions(rate_requests_s=5))) == segments
+
+
 def test_a_resumed_trace_goes_on_after_the_last_request_that_was_begun(tmp_path: Path) -> None:
     path = write_mooncake(tmp_path / "t.jsonl", mooncake_rows(4))
     plain = prepared()

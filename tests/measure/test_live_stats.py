@@ -46,6 +46,7 @@ def test_only_measured_ok_rows_count_and_gaps_are_shared_among_tokens() -> None:
     assert shown.itl_ms[0] == pytest.approx(10, rel=0.01)
     assert shown.output_tok_s == pytest.approx(300 * 4)
     assert shown.achieved_requests_s == pytest.approx(4)
+    assert shown.ended == 4
     assert shown.offered_requests_s == pytest.approx(8)
     assert shown.left_s == pytest.approx(1.5)
 

@@ -34,6 +34,16 @@ def test_no_option_means_one_in_flight_for_a_hundred_requests() -> None:
     assert (plan.total_requests, plan.total_ns, plan.threads) == (100, None, 1)
 
 
+def test_no_more_requests_are_planned_than_there_are() -> None:
+    plan = plan_load(LoadOptions(warmup="4"))
+    assert plan.held_to(10).requests == 6
+    assert "6 requests, after 4 warm-up requests" in plan.held_to(10).describe()[0]
+    for jobs in (None, 104, 4):
+        assert plan.held_to(jobs) is plan
+    timed = plan_load(LoadOptions(duration="5s"))
+    assert timed.held_to(10) is timed
+
+
 @pytest.mark.parametrize(
     ("options", "arrival"),
     [

@@ -16,6 +16,7 @@ from paceline.measure.calibrate import current_error
 from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Prepared
 from paceline.measure.live_stats import LiveStats, Snapshot
+from paceline.measure.load_spec import LoadPlan, Replay
 from paceline.measure.segment import Observer, Segment, SegmentResult
 from paceline.measure.server_side import server_side
 from paceline.store.manifest import RunState
@@ -114,7 +115,10 @@ def resume(
         )
         segment.fill(prepared.first_jobs)
         moment = datetime.now(UTC).isoformat(timespec="seconds")
-        writer.update(notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"])
+        writer.update(
+            notes=[*writer.manifest.notes, f"resumed at {moment} as segment {spec.segment}"],
+            segments=_undropped(writer.manifest.segments, plan),
+        )
         with interrupts:
             with server_side(prepared, writer) as sink:
                 ended = segment.run(sink, interrupts)
@@ -140,6 +144,13 @@ def close_run(writer: RunWriter, result: SegmentResult, *, streams_known: bool =
     except StoreError as error:
         return RunResult(writer.id, "failed", error)
     return RunResult(writer.id, state)
+
+
+def _undropped(segments: list[dict[str, Any]], plan: LoadPlan) -> list[dict[str, Any]]:
+    """The segments of a run to be resumed: what a trace missed as it was cut off is sent now, not dropped."""
+    if not isinstance(plan.arrival, Replay):
+        return segments
+    return [{**one, "planned": int(one["planned"]) - int(one["dropped"]), "dropped": 0} for one in segments]
 
 
 def _replayed_ns(prepared: Prepared, done: npt.NDArray[np.uint64], elapsed_ns: int) -> int:

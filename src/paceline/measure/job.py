@@ -99,7 +99,7 @@ class Prepared:
 
     @property
     def total_jobs(self) -> int | None:
-        """Jobs to send, warm-up included: as many as were asked for, or as there are; None: time ends them."""
+        """Jobs to send, warm-up included: those asked for, or all there are; None: time ends them."""
         asked, there = self.job.load.total_requests, n_jobs(self.job.jobs)
         return min((n for n in (asked, there) if n is not None), default=None)
 

@@ -40,9 +40,9 @@ class LogHistogram:
 class Snapshot:
     """How a run stands.
 
-    Rates are those of the last five seconds; percentiles (50, 95, 99) are of all good requests so far.
-    `total_requests` counts jobs where a job has several calls (`jobs`), as `jobs_done` does; the planned are
-    jobs as well.
+    Rates are those of the last five seconds, and `ended` is how many requests or jobs ended in these;
+    percentiles (50, 95, 99) are of all good requests so far. `total_requests` counts jobs where a job has
+    several calls (`jobs`), as `jobs_done` does; the planned are jobs as well.
     """
 
     state: str
@@ -66,6 +66,7 @@ class Snapshot:
     label: str = ""
     jobs: bool = False
     jobs_done: int = 0
+    ended: int = 0
 
 
 class LiveStats:
@@ -100,7 +101,7 @@ class LiveStats:
         outcomes = dict(self._outcomes_before)
         for name, count in progress["outcomes"].items():
             outcomes[name] = outcomes.get(name, 0) + int(count)
-        offered, achieved, events_s = self._rates(now)
+        offered, achieved, events_s, ended = self._rates(now)
         tokens_per_event = self._tokens / self._row_events if self._row_events else 1.0
         return Snapshot(
             state=progress["state"],
@@ -124,6 +125,7 @@ class LiveStats:
             label=self._label,
             jobs=self._jobs,
             jobs_done=_done(now, self._jobs),
+            ended=ended,
         )
 
     def _close_segment(self, last: dict[str, Any]) -> None:
@@ -132,7 +134,7 @@ class LiveStats:
         for name, count in last["outcomes"].items():
             self._outcomes_before[name] = self._outcomes_before.get(name, 0) + int(count)
 
-    def _rates(self, now: dict[str, int]) -> tuple[float, float, float]:
+    def _rates(self, now: dict[str, int]) -> tuple[float, float, float, int]:
         point = (now["elapsed_ns"], now["planned"], _done(now, self._jobs), now["token_events"])
         self._points.append(point)
         while len(self._points) > 2 and point[0] - self._points[1][0] >= WINDOW_NS:
@@ -140,9 +142,9 @@ class LiveStats:
         first = self._points[0] if len(self._points) > 1 else (0, 0, 0, 0)
         seconds = (point[0] - first[0]) / 1e9
         if seconds <= 0:
-            return 0.0, 0.0, 0.0
+            return 0.0, 0.0, 0.0, 0
         planned, finished, events = ((a - b) / seconds for a, b in zip(point[1:], first[1:], strict=True))
-        return planned, finished, events
+        return planned, finished, events, point[2] - first[2]
 
     def _left_s(self, now: dict[str, int]) -> float | None:
         """Time left: by the clock, or by the requests at the mean pace so far; the lesser of the two."""

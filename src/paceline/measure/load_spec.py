@@ -206,6 +206,13 @@ class LoadPlan(_Frozen):
             kernel_stamps=self.kernel_stamps,
         )
 
+    def held_to(self, jobs: int | None) -> "LoadPlan":
+        """The plan, with no more requests than there are jobs; None: there is no end to them."""
+        left = None if jobs is None else jobs - self.warmup_requests
+        if self.requests is None or left is None or not 1 <= left < self.requests:
+            return self
+        return self.model_copy(update={"requests": left})
+
     def describe(self) -> list[str]:
         """The load in words, one thought a line, for the head of a run."""
         unit = "job" if self.jobs else "request"
