@@ -18,6 +18,8 @@ def test_one_line_a_job(chat: Report) -> None:
     assert (failed["state"], failed["job_ms"], failed["failed_calls"], failed["skipped_calls"]) == (
         *("failed", "", "1", "4"),
     )
+    assert (failed["failed_call"], failed["failed_step"]) == ("turn", "1")
+    assert {line["failed_call"] for line in lines if line["state"] == "ok"} == {""}
     for line in lines:
         if line["state"] == "ok":
             parts = ("queueing", "first_token", "generating", "tools", "thinking")

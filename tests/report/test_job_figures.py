@@ -1,12 +1,14 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from paceline.report.model import Report
+from paceline.report.sentences import speed_words
 from paceline.stats.critical_path import Part
 from tests.report.samples import JOB_WORKLOAD, OPEN, job_report, report
-from tests.support.jobs import call_row
+from tests.support.jobs import call_row, chat_jobs, plan_row, plan_table
 from tests.support.rows import lognormal_rows
 
 
@@ -60,6 +62,14 @@ def test_turns(chat: Report) -> None:
     medians = [turn["ttft_ms"]["p50"]["value"] for turn in turns["by_turn"]]
     assert medians == sorted(medians)
     assert [one["call"] for one in turns["by_call"]] == ["first", "turn"]
+    first, turn = turns["by_call"]
+    assert (first["sent"], first["ok"], first["failed"], first["not_sent"], first["error"]) == (
+        *(100, 100, 0, 0, None),
+    )
+    # Job 7 failed at its second call of six.
+    assert (turn["sent"], turn["ok"], turn["failed"], turn["not_sent"]) == (496, 495, 1, 4)
+    assert turn["error"] == {"outcome": "http_error", "text": "overloaded", "n": 1}
+    assert turn["n"] == 495
     assert sum(one["n"] for one in turns["by_cached_share"]) == 595
 
 
@@ -110,6 +120,22 @@ def test_one_call_a_job_has_no_turns(home: Path) -> None:
     assert "turns" not in document
     plain = job_report(home / "plain", 30, 1, workload={"unique_prefix": True})
     assert plain.evidence.jobs is None
+
+
+def test_where_a_job_is_one_request_there_is_one_rate(home: Path) -> None:
+    workload = {**JOB_WORKLOAD, "call": [{"name": "first"}]}
+    made = job_report(home, 30, 1, workload=workload)
+    document = made.to_dict()
+    assert document["jobs"]["jobs_s"] == pytest.approx(document["throughput"]["requests_s"], rel=1e-12)
+    assert document["jobs"]["goodput"]["jobs_s"] <= document["jobs"]["jobs_s"] + 1e-12
+    assert "jobs/s" not in speed_words(made)
+
+
+def test_calls_that_never_began_are_no_calls_of_jobs(home: Path) -> None:
+    rows, plan = chat_jobs(3, 2)
+    more = plan_table([plan_row(9, step, call="first") for step in range(2)])
+    made = report(home, rows, plan=pa.concat_tables([plan, more]), workload=JOB_WORKLOAD)
+    assert [one["not_sent"] for one in made.to_dict()["turns"]["by_call"]] == [0, 0]
 
 
 def test_no_job_ended_well(home: Path) -> None:

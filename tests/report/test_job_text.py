@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from paceline.report.html import render_html
 from paceline.report.job_text import _cells
 from paceline.report.job_words import few, hangup_rows, job_rows, whole_percent
 from paceline.report.markdown import render_markdown
@@ -7,7 +8,9 @@ from paceline.report.model import Report
 from paceline.report.terminal import render_text
 from paceline.stats.quantiles import Estimate
 from paceline.stats.turns import TtftGroup
-from tests.report.samples import job_report, report
+from tests.report.samples import JOB_WORKLOAD, job_report, report
+from tests.report.test_html import Page
+from tests.support.jobs import call_row
 from tests.support.rows import make_row
 
 
@@ -88,6 +91,53 @@ def test_markdown_has_the_parts_and_the_turns(chat: Report, voice: Report) -> No
     assert "| TTFT by turn | n |" in text
     assert "- Jobs: 99 ok of 100" in text
     assert "- Hang-ups: in 540 of 600" in render_markdown(voice)
+
+
+def test_which_calls_failed_can_be_read(chat: Report, voice: Report) -> None:
+    lines = render_text(chat).splitlines()
+    head = next(place for place, line in enumerate(lines) if line.startswith("calls "))
+    assert lines[head].split() == [
+        "calls",
+        "sent",
+        "ok",
+        "failed",
+        "not",
+        "sent",
+        "most",
+        "frequent",
+        "error",
+    ]
+    assert lines[head + 1].split() == ["first", "100", "100", "0", "0"]
+    assert lines[head + 2].split() == ["turn", "496", "495", "1", "4", "http_error:", "overloaded"]
+    assert "| turn | 496 | 495 | 1 | 4 | http\\_error: overloaded |" in render_markdown(chat)
+    assert "most frequent error" not in render_text(voice)
+    assert "http_error: overloaded" in Page(render_html(chat)).text
+
+
+def test_answers_in_one_piece_have_no_first_token(home: Path) -> None:
+    rows = [
+        call_row(
+            job, step, sent_ms=t, event_ms=(t + 90.0,), end_ms=t + 90.0, streaming=False, prompt_tokens=None
+        )
+        for job in range(10)
+        for step, t in enumerate((400.0 * job, 400.0 * job + 100.0))
+    ]
+    text = render_text(report(home, rows, workload={**JOB_WORKLOAD, "streaming": False}))
+    assert "answer 9" in text
+    assert "first token" not in text
+    assert "TTFT by" not in text
+    assert "tokens in not known (not every call told its usage)" in " ".join(text.split())
+
+
+def test_prompts_of_calls_that_were_hung_up_are_not_known(home: Path) -> None:
+    rows = [
+        call_row(job, 0, sent_ms=100.0 * job, end_ms=100.0 * job + 90, outcome="hung_up", prompt_tokens=None)
+        for job in range(8)
+    ]
+    made = report(home, rows, workload=JOB_WORKLOAD)
+    assert made.evidence.jobs is not None
+    words = dict(job_rows(made.evidence.jobs))["A job has"]
+    assert "tokens in not known (calls that were hung up tell no usage)" in words
 
 
 def test_embeddings_are_spoken_of_by_their_prompts(home: Path) -> None:

@@ -63,6 +63,17 @@ def test_only_calls_that_gave_a_ttft_are_counted() -> None:
     assert [group.n for group in turns(rows, plan).by_turn] == [9, 7, 7]
 
 
+def test_where_calls_run_side_by_side_a_turn_says_nothing() -> None:
+    after = [[], [0], [0], [1, 2]]
+    plan = plan_table([plan_row(1, step, call="a", after=after[step]) for step in range(4)])
+    rows = rows_table([call_row(1, step) for step in range(4)])
+    found = turns(rows, plan)
+    assert found.by_turn == []
+    assert [(group.name, group.n) for group in found.by_call] == [("a", 4)]
+    one_by_one = plan_table([plan_row(1, step, after=list(range(step))) for step in range(4)])
+    assert len(turns(rows, one_by_one).by_turn) == 4
+
+
 def test_names_by_the_plan() -> None:
     plan = plan_table([plan_row(1, 1, call="b"), plan_row(1, 0, call="a")])
     frame = Frame(rows_table([call_row(1, 0), call_row(1, 1), call_row(2, 0)]))

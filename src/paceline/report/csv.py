@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paceline.report.model import Report
+from paceline.stats.frame import Frame
 from paceline.stats.metrics import METRICS
+from paceline.stats.turns import call_names
 from paceline.store.schema import ROW_SCHEMA
 
 # Written by the server: a spreadsheet must not take them for formulas.
@@ -17,8 +19,10 @@ _FORMULA = r"^([=+\-@\t\r])"
 
 
 def columns() -> list[str]:
-    """The columns in order: those of the row without lists and text, and the metrics of a request."""
-    return [*_plain_columns(), *_request_metrics()]
+    """The columns in order: those of the row without lists and text, the name of the call, and the metrics
+    of a request.
+    """
+    return [*_plain_columns(), "call", *_request_metrics()]
 
 
 def render_csv(report: Report) -> str:
@@ -30,6 +34,8 @@ def render_csv(report: Report) -> str:
     for name in _FOREIGN:
         place = table.column_names.index(name)
         table = table.set_column(place, name, _no_formula(table[name]))
+    names = call_names(Frame(rows), report.evidence.plan)
+    table = table.append_column("call", pa.array(names.tolist(), mask=names == ""))
     for name in _request_metrics():
         samples = report.evidence.samples[name]
         values = np.full(rows.num_rows, np.nan)

@@ -107,6 +107,7 @@ def gather(
         origins,
         counts=counts,
         windows=windows,
+        pace=pace,
         ttft=samples["ttft_ms"],
     )
     row_job = jobs.jobs.row_job if jobs is not None and jobs.jobs.several_calls else None
@@ -148,7 +149,7 @@ def over_whole_run(evidence: Evidence) -> Evidence:
         windows = steady_windows(
             evidence.rows, evidence.origins, open_loop=evidence.open_loop, whole_run=True
         )
-        jobs = with_rates(jobs, evidence.manifest, windows)
+        jobs = with_rates(jobs, evidence.manifest, windows, pace)
     return replace(evidence, throughput=pace, goodput=met, jobs=jobs)
 
 

@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from paceline.errors import StoreError
+from paceline.report.calls import first_failures
 from paceline.report.model import Report
 from paceline.stats.critical_path import Part
 from paceline.stats.frame import MISSING
 from paceline.stats.jobs import TOKENS, JobState
 from paceline.stats.metrics import JOB_METRICS
 
+_FAILED = ("failed_call", "failed_step")
 _COUNTS = ("calls", "failed_calls", "skipped_calls", "critical_calls")
 
 
@@ -20,7 +22,7 @@ def job_columns() -> list[str]:
     """The columns in order."""
     parts = [f"{part.name.lower()}_ms" for part in Part]
     tokens = [f"{name}_tokens" for name in TOKENS]
-    return ["session", "segment", "phase", "state", *JOB_METRICS, *parts, *_COUNTS, *tokens]
+    return ["session", "segment", "phase", "state", *JOB_METRICS, *parts, *_COUNTS, *_FAILED, *tokens]
 
 
 def render_jobs_csv(report: Report) -> str:
@@ -53,6 +55,10 @@ def render_jobs_csv(report: Report) -> str:
         columns[f"{part.name.lower()}_ms"] = pa.array(spent, mask=np.isnan(spent))
     for name in _COUNTS:
         columns[name] = pa.array(getattr(jobs, name), mask=~well if name == "critical_calls" else None)
+    evidence = report.evidence
+    names, steps = first_failures(evidence.rows, evidence.plan, jobs.row_job, len(jobs))
+    columns["failed_call"] = pa.array([name or None for name in names], pa.string())
+    columns["failed_step"] = pa.array(steps, mask=steps < 0)
     for name in TOKENS:
         columns[f"{name}_tokens"] = pa.array(jobs.tokens[name], mask=jobs.tokens[name] == MISSING)
     sink = io.BytesIO()

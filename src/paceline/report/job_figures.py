@@ -1,20 +1,22 @@
 """What a run of jobs has shown: gathered for `Evidence`, and as JSON for `paceline.report/1`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from paceline.report.calls import CallOutcomes, calls_of
 from paceline.report.figures import estimate_dict, metric_dict, number
 from paceline.report.words import is_open_loop
 from paceline.stats.critical_path import Part
 from paceline.stats.frame import MISSING, Frame
-from paceline.stats.job_rates import JobGoodput, job_goodput, jobs_a_second
+from paceline.stats.job_rates import JobGoodput, job_credit, job_goodput, jobs_a_second
 from paceline.stats.jobs import TOKENS, Jobs, JobState, jobs_of
 from paceline.stats.metrics import MetricSamples
-from paceline.stats.steady import Window
+from paceline.stats.quantiles import quantile_estimate
+from paceline.stats.steady import Throughput, Window
 from paceline.stats.summary import Summary, summarise
 from paceline.stats.tokens import TokenCounts
 from paceline.stats.turns import TtftGroup, Turns, turns_of
@@ -40,7 +42,8 @@ class JobFigures:
     """`samples`, `summaries`: `job_ms`, and under an open loop `job_from_intended_ms`, the headline then.
 
     `jobs_s`: jobs that ended well, a second. `goodput`: None without limits. `turns`: None where every job
-    has one call.
+    has one call, `calls` is empty then. `streaming`: whether any call was; else the first token that comes is
+    the whole answer. `hung_up`: whether any caller did.
     """
 
     jobs: Jobs
@@ -51,6 +54,9 @@ class JobFigures:
     turns: Turns | None
     per_day: float | None = None
     usd_an_hour: float | None = None
+    calls: tuple[CallOutcomes, ...] = ()
+    streaming: bool = True
+    hung_up: bool = False
 
     @property
     def headline(self) -> str:
@@ -138,11 +144,12 @@ def job_figures(
     *,
     counts: TokenCounts,
     windows: list[Window],
+    pace: Throughput,
     ttft: MetricSamples,
 ) -> JobFigures | None:
     """What the run's jobs have shown; None where it is of plain requests.
 
-    `windows`: those of its rates. `ttft`: samples of `ttft_ms` of the same rows.
+    `windows`: those of its rates, `pace`. `ttft`: samples of `ttft_ms` of the same rows.
     """
     session = Frame(rows).session
     session = session[session != MISSING]
@@ -164,28 +171,48 @@ def job_figures(
         turns=turns_of(rows, plan, jobs, ttft) if jobs.several_calls else None,
         per_day=_positive(manifest.workload.get("jobs_per_day")),
         usd_an_hour=_positive(manifest.workload.get("worth_usd_per_hour")),
+        calls=tuple(calls_of(rows, plan, jobs)) if jobs.several_calls else (),
+        streaming=bool(Frame(rows).streaming.any()),
+        hung_up=bool(Frame(rows).hung_up.any()),
     )
-    return with_rates(figures, manifest, windows)
+    return with_rates(figures, manifest, windows, pace)
 
 
-def with_rates(figures: JobFigures, manifest: RunManifest, windows: list[Window]) -> JobFigures:
-    """The same with rates over these windows."""
+def with_rates(
+    figures: JobFigures, manifest: RunManifest, windows: list[Window], pace: Throughput
+) -> JobFigures:
+    """The same with rates over these windows, which are those of `pace`.
+
+    Where a job is one request the two are one rate: the part of a request that is inside counts for its job.
+    """
     jobs, limits = figures.jobs, manifest.workload.get("job_slo") or {}
+    credit = job_credit(jobs, windows)
+    if not jobs.several_calls:
+        mine = jobs.row_job >= 0
+        credit = np.bincount(jobs.row_job[mine], pace.credit[mine], len(jobs)).astype(np.float64)
     dropped = sum(int(segment.get("dropped") or 0) for segment in manifest.segments)
     return replace(
         figures,
-        jobs_s=jobs_a_second(jobs, windows, jobs.ok),
-        goodput=job_goodput(jobs, windows, limits, dropped=dropped) if limits else None,
+        jobs_s=jobs_a_second(credit, windows, jobs.ok),
+        goodput=job_goodput(jobs, windows, limits, credit, dropped=dropped) if limits else None,
     )
 
 
-def turns_dict(turns: Turns) -> dict[str, Any]:
-    """`turns` of `paceline.report/1`."""
+def turns_dict(turns: Turns, calls: Sequence[CallOutcomes] = ()) -> dict[str, Any]:
+    """`turns` of `paceline.report/1`. `calls`: how those of each name ended."""
+    ttft = {group.name: group for group in turns.by_call}
     return {
         "by_turn": [{"turn": int(group.name) + 1, **_group(group)} for group in turns.by_turn],
         "by_cached_share": [{"cached": group.name, **_group(group)} for group in turns.by_cached_share],
-        "by_call": [{"call": group.name, **_group(group)} for group in turns.by_call],
+        "by_call": [
+            {"call": one.name, **_group(ttft.get(one.name, _no_ttft(one.name))), **one.to_dict()}
+            for one in calls
+        ],
     }
+
+
+def _no_ttft(name: str) -> TtftGroup:
+    return TtftGroup(name, 0, quantile_estimate([], 0.5), float("nan"), None, None)
 
 
 def _group(group: TtftGroup) -> dict[str, Any]:

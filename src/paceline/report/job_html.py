@@ -8,12 +8,13 @@ import altair as alt
 from paceline.report.charts import ACCENT, SECOND, WIDTH, Spec, inline, plain
 from paceline.report.job_figures import JobFigures
 from paceline.report.job_words import (
-    PART_MEANINGS,
-    PART_NAMES,
     asked_rows,
+    calls_table,
     groups_head,
     hangup_rows,
     job_rows,
+    part_meaning,
+    part_name,
     parts_shares,
     parts_title,
     turn_tables,
@@ -39,12 +40,12 @@ def job_context(report: Report) -> dict[str, Any] | None:
     return {
         "title": "Jobs",
         "parts_title": parts_title(jobs),
-        "parts_label": ", ".join(f"{PART_NAMES[part]} {whole_percent(of)}" for part, _, of in shares),
+        "parts_label": ", ".join(f"{part_name(jobs, part)} {whole_percent(of)}" for part, _, of in shares),
         "parts": [
             {
                 "key": part.name.lower(),
-                "name": PART_NAMES[part],
-                "meaning": PART_MEANINGS[part],
+                "name": part_name(jobs, part),
+                "meaning": part_meaning(jobs, part),
                 "time": format_ms(ms),
                 "share": whole_percent(share),
                 "grow": round(1000.0 * share, 2),
@@ -55,10 +56,20 @@ def job_context(report: Report) -> dict[str, Any] | None:
         "charts": [{"name": name, "label": _label(name, jobs)} for name in job_charts(report)],
         "charts_title": _charts_title(list(job_charts(report))),
         "tables": [
-            {"title": f"TTFT by {what}", "head": groups_head(what), "rows": rows, "open": what == "call"}
-            for what, rows in turn_tables(jobs, _MOST_ROWS)
+            *_calls(jobs),
+            *(
+                {"title": f"TTFT by {what}", "head": groups_head(what), "rows": rows, "open": what == "call"}
+                for what, rows in turn_tables(jobs, _MOST_ROWS)
+            ),
         ],
     }
+
+
+def _calls(jobs: JobFigures) -> list[dict[str, Any]]:
+    table = calls_table(jobs, _MOST_ROWS)
+    if table is None:
+        return []
+    return [{"title": "How calls ended", "head": table[0], "rows": table[1], "open": True}]
 
 
 def job_charts(report: Report) -> dict[str, Spec]:

@@ -6,8 +6,9 @@ from rich.text import Text
 
 from paceline.report.job_figures import JobFigures
 from paceline.report.job_words import (
-    PART_NAMES,
+    calls_table,
     groups_head,
+    part_name,
     parts_shares,
     parts_title,
     turn_tables,
@@ -33,6 +34,7 @@ _COLOURS = {
     Part.THINKING: "dim",
 }
 _MOST_LINES = 8
+_CALL_COUNTS = 5
 
 
 def parts_bar(figures: JobFigures) -> list[RenderableType]:
@@ -44,7 +46,7 @@ def parts_bar(figures: JobFigures) -> list[RenderableType]:
     for (part, _, share), cells in zip(shares, _cells([share for *_, share in shares]), strict=True):
         bar.append(_BLOCKS[part] * cells, style=_COLOURS[part])
         legend.append(_BLOCKS[part], style=_COLOURS[part])
-        legend.append(f" {PART_NAMES[part]} {whole_percent(share)}  ", style="dim")
+        legend.append(f" {part_name(figures, part)} {whole_percent(share)}  ", style="dim")
     legend.rstrip()
     return [Text(parts_title(figures)), bar, legend]
 
@@ -57,6 +59,27 @@ def _cells(shares: list[float]) -> list[int]:
     for place in by_rest[: _BAR_WIDTH - len(shares) - sum(cells)]:
         cells[place] += 1
     return [one + 1 for one in cells]
+
+
+def call_parts(figures: JobFigures) -> list[RenderableType]:
+    """How calls ended, by their names."""
+    table = calls_table(figures, _MOST_LINES)
+    if table is None:
+        return []
+    head, lines = table
+    grid = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for place, name in enumerate(head):
+        of_counts = 0 < place < _CALL_COUNTS
+        grid.add_column(
+            name,
+            justify="right" if of_counts else "left",
+            no_wrap=of_counts,
+            overflow="fold",
+            header_style="dim",
+        )
+    for cells in lines:
+        grid.add_row(*(Text(printable(cell)) for cell in cells))
+    return [Text(), grid]
 
 
 def turn_parts(figures: JobFigures) -> list[RenderableType]:
@@ -81,8 +104,11 @@ def markdown_lines(figures: JobFigures) -> list[str]:
     shares = parts_shares(figures)
     if shares:
         lines += ["", f"{parts_title(figures)}.", ""]
-        rows = [[PART_NAMES[part], f"{ms:,.0f}", whole_percent(share)] for part, ms, share in shares]
+        rows = [[part_name(figures, part), f"{ms:,.0f}", whole_percent(share)] for part, ms, share in shares]
         lines += table_lines(["part", "mean, ms", "share"], rows)
+    calls = calls_table(figures, _MOST_LINES)
+    if calls is not None:
+        lines += ["", *table_lines(*calls)]
     for what, table in turn_tables(figures, _MOST_LINES):
         lines += ["", *table_lines(groups_head(f"TTFT by {what}"), table)]
     return lines

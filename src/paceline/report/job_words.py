@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from paceline.report.calls import CallOutcomes
 from paceline.report.job_figures import JobFigures
 from paceline.report.model import Report
-from paceline.report.words import figure, median, median_interval, share
+from paceline.report.words import figure, median, median_interval, share, shorten
 from paceline.stats.critical_path import Part
 from paceline.stats.jobs import JobState
 from paceline.stats.turns import TtftGroup
@@ -24,7 +25,21 @@ PART_MEANINGS = {
     Part.TOOLS: "the time that tools take, by the workload",
     Part.THINKING: "the time that a person takes, by the workload",
 }
+_LONGEST_ERROR = 160
+_CALL_COLUMNS = ["calls", "sent", "ok", "failed", "not sent"]
 Rows = list[tuple[str, str]]
+
+
+def part_name(figures: JobFigures, part: Part) -> str:
+    """What a part is called: an answer that comes in one piece has no first token of its own."""
+    return "answer" if part is Part.FIRST_TOKEN and not figures.streaming else PART_NAMES[part]
+
+
+def part_meaning(figures: JobFigures, part: Part) -> str:
+    """What a part is."""
+    if part is Part.FIRST_TOKEN and not figures.streaming:
+        return "sent and waiting for the answer, which comes in one piece"
+    return PART_MEANINGS[part]
 
 
 def job_outcome_words(figures: JobFigures) -> str:
@@ -52,7 +67,7 @@ def job_rows(figures: JobFigures) -> Rows:
     jobs, mine = figures.jobs, figures.jobs.ok
     rows = [("Jobs", job_outcome_words(figures))]
     if mine.any():
-        rows.append(("A job has", f"{_calls_words(figures)}, {_token_words(figures)}"))
+        rows.append(("A job has", f"{_calls_words(figures)}, {job_token_words(figures)}"))
     met = figures.goodput
     if met is not None and met.share is not None:
         limits = ", ".join(f"{name}={limit:g}" for name, limit in met.limits.items())
@@ -74,13 +89,18 @@ def _calls_words(figures: JobFigures) -> str:
     return text if critical == calls else f"{text} ({critical:.3g} one after the other)"
 
 
-def _token_words(figures: JobFigures) -> str:
+def job_token_words(figures: JobFigures) -> str:
+    """Mean tokens of a job that ended well; or why those of its prompts are not known."""
     tokens = figures.tokens()
     parts = []
     if tokens["prompt"] is not None:
         cached = tokens["cached"]
         of_them = f" ({format_percentage(cached / tokens['prompt'])} cached)" if cached else ""
         parts.append(f"{format_number(tokens['prompt'])} tokens in{of_them}")
+    elif figures.hung_up:
+        parts.append("tokens in not known (calls that were hung up tell no usage)")
+    else:
+        parts.append("tokens in not known (not every call told its usage)")
     if tokens["cache_write"]:
         parts.append(f"{format_number(tokens['cache_write'])} written to the cache")
     reasoning = tokens["reasoning"]
@@ -172,12 +192,45 @@ def few(groups: Sequence[TtftGroup], most: int) -> list[TtftGroup]:
     return [groups[round(place * (len(groups) - 1) / (most - 1))] for place in range(most)]
 
 
+def calls_table(figures: JobFigures, most: int) -> tuple[list[str], list[list[str]]] | None:
+    """How calls ended by their names: the head and lines; None where there is only one name and no failure.
+
+    Of more than `most` names, those of which most failed or were not sent.
+    """
+    calls = figures.calls
+    if not calls or (len(calls) == 1 and not calls[0].failed):
+        return None
+    kept = set(sorted(calls, key=lambda one: -(one.failed + one.not_sent))[:most])
+    wrong = any(one.error for one in calls)
+    lines = [
+        [
+            one.name,
+            *(f"{n:,}" for n in (one.sent, one.ok, one.failed, one.not_sent)),
+            *([_error_words(one)] if wrong else []),
+        ]
+        for one in calls
+        if one in kept
+    ]
+    return [*_CALL_COLUMNS, *(["most frequent error"] if wrong else [])], lines
+
+
+def _error_words(call: CallOutcomes) -> str:
+    if call.error is None:
+        return ""
+    of_all = "" if call.error.n == call.failed else f"{call.error.n:,} of {call.failed:,}: "
+    return f"{of_all}{shorten(str(call.error), _LONGEST_ERROR)}"
+
+
 def turn_tables(figures: JobFigures, most: int) -> list[tuple[str, list[list[str]]]]:
     """Tables of TTFT: the head of the first column, and lines; by turn, cached share, and call."""
     turns = figures.turns
     if turns is None:
         return []
-    tables = [("turn", [group_cells(one, f"{int(one.name) + 1}") for one in few(turns.by_turn, most)])]
+    tables = []
+    if turns.by_turn:
+        tables.append(
+            ("turn", [group_cells(one, f"{int(one.name) + 1}") for one in few(turns.by_turn, most)])
+        )
     if len(turns.by_cached_share) > 1:
         tables.append(("cached", [group_cells(one, one.name) for one in turns.by_cached_share]))
     if len(turns.by_call) > 1:

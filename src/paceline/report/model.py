@@ -150,7 +150,7 @@ class Report:
         lengths, cache = evidence.asked_lengths, evidence.asked_cache
         found = {
             "jobs": evidence.jobs.to_dict() if evidence.jobs else None,
-            "turns": turns_dict(evidence.jobs.turns) if evidence.jobs and evidence.jobs.turns else None,
+            "turns": _turns(evidence),
             "hangups": evidence.hangups.to_dict() if evidence.hangups else None,
             "server": evidence.server.to_dict() if evidence.server else None,
             "asked": {
@@ -200,6 +200,11 @@ def _run(manifest: RunManifest, state: str) -> dict[str, Any]:
         "version": manifest.version,
         "host": clean(manifest.host),
     }
+
+
+def _turns(evidence: Evidence) -> dict[str, Any] | None:
+    jobs = evidence.jobs
+    return turns_dict(jobs.turns, jobs.calls) if jobs is not None and jobs.turns is not None else None
 
 
 def _tokens(evidence: Evidence) -> dict[str, Any]:

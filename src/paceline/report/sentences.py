@@ -61,7 +61,8 @@ def speed_words(report: Report) -> str:
     rates = [format_rate(pace.output_tok_s), format_rate(pace.requests_s, "requests/s")]
     if is_embedding(report) and pace.prompt_tok_s is not None:
         rates[0] = format_rate(pace.prompt_tok_s, "prompt tok/s")
-    if jobs is not None and jobs.jobs_s is not None:
+    # Where a job is one request it would be the same rate twice.
+    if jobs is not None and jobs.jobs_s is not None and jobs.jobs.several_calls:
         rates.append(format_rate(jobs.jobs_s, "jobs/s"))
     text = ", ".join(rates)
     if report.failed_tokens:

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from paceline.report.figures import QUANTILES
-from paceline.report.job_text import parts_bar, turn_parts
+from paceline.report.job_text import call_parts, parts_bar, turn_parts
 from paceline.report.job_words import asked_rows, hangup_rows, job_rows
 from paceline.report.model import Report
 from paceline.report.sentences import (
@@ -72,6 +72,8 @@ def render(report: Report) -> RenderableType:
         if jobs is not None:
             bar = parts_bar(jobs)
             parts += [*([Text()] if bar else []), *bar, *turn_parts(jobs)]
+    if jobs is not None:
+        parts += call_parts(jobs)
     parts += [*server_parts(report.evidence.server), Text(), _results(report)]
     return Group(*parts)
 

@@ -40,19 +40,23 @@ def job_credit(jobs: Jobs, windows: list[Window]) -> Floats:
     return credit
 
 
-def jobs_a_second(jobs: Jobs, windows: list[Window], which: Bools) -> float | None:
+def jobs_a_second(credit: Floats, windows: list[Window], which: Bools) -> float | None:
     """Jobs of `which` (bool[j]) a second, over the windows; None where these have no length.
 
-    A job that the edge of a window cuts counts with the part of its time inside.
+    `credit`: float64[j], the part with which each counts, as by `job_credit`: a job that the edge of a window
+    cuts counts with the part of its time inside.
     """
     seconds = sum(window.end_ns - window.start_ns for window in windows) / 1e9
-    return float(job_credit(jobs, windows)[which].sum()) / seconds if seconds > 0.0 else None
+    return float(credit[which].sum()) / seconds if seconds > 0.0 else None
 
 
 def job_goodput(
-    jobs: Jobs, windows: list[Window], limits: Mapping[str, float], *, dropped: int = 0
+    jobs: Jobs, windows: list[Window], limits: Mapping[str, float], credit: Floats, *, dropped: int = 0
 ) -> JobGoodput:
-    """Goodput of jobs; `limits`: by metric of JOB_METRICS, in ms. Raises KeyError for another metric."""
+    """Goodput of jobs; `limits`: by metric of JOB_METRICS, in ms. `credit`: as for `jobs_a_second`.
+
+    Raises KeyError for another metric.
+    """
     met = jobs.ok.copy()
     samples = jobs.samples()
     for name, limit in limits.items():
@@ -66,5 +70,5 @@ def job_goodput(
         attempted=attempted,
         met=count,
         share=count / attempted if attempted else None,
-        jobs_s=jobs_a_second(jobs, windows, met),
+        jobs_s=jobs_a_second(credit, windows, met),
     )

@@ -34,8 +34,9 @@ class TtftGroup:
 
 @dataclass(frozen=True)
 class Turns:
-    """`by_turn`: in order of the step, whose number from 0 is the name. `by_cached_share`: ascending; empty
-    where the server did not say what was cached. `by_call`: by the name in the workload, in order of steps.
+    """`by_turn`: in order of the step, whose number from 0 is the name; empty where calls of a job run side
+    by side, as the number of one says nothing then. `by_cached_share`: ascending; empty where the server did
+    not say what was cached. `by_call`: by the name in the workload, in order of steps.
     """
 
     by_turn: list[TtftGroup]
@@ -68,11 +69,20 @@ def turns_of(rows: pa.Table, plan: pa.Table, jobs: Jobs, ttft: MetricSamples) ->
     ]
     names = call_names(frame, plan)[ttft.row]
     first_step = {str(name): int(step[names == name].min()) for name in np.unique(names) if name}
+    turns = [] if side_by_side(plan) else np.unique(step[step != MISSING]).tolist()
     return Turns(
-        by_turn=[groups.of(str(one), step == one) for one in np.unique(step[step != MISSING])],
+        by_turn=[groups.of(str(one), step == one) for one in turns],
         by_cached_share=[group for group in by_share if group.n],
         by_call=[groups.of(name, names == name) for name in sorted(first_step, key=first_step.__getitem__)],
     )
+
+
+def side_by_side(plan: pa.Table) -> bool:
+    """Whether a call of a job does not wait for the one before it."""
+    if "after" not in plan.column_names:
+        return False
+    waits = zip(Frame(plan).ints("step").tolist(), plan["after"].to_pylist(), strict=True)
+    return any(step > 0 and after is not None and step - 1 not in after for step, after in waits)
 
 
 def call_names(frame: Frame, plan: pa.Table) -> npt.NDArray[np.str_]:
