@@ -1,5 +1,7 @@
 """Plain words for what a model refuses."""
 
+from typing import Literal
+
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,6 +44,40 @@ def test_a_mistake_within_a_list_has_its_place_and_its_hint() -> None:
         validate(Outer, {"parts": [{}, {"colur": "red"}]}, "here")
     assert "unknown key `parts.1.colur`" in caught.value.message
     assert caught.value.hint == "did you mean `colour`?"
+
+
+class Named(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    size: int = 1
+
+
+class Whole(BaseModel):
+    parts: tuple[Named, ...] = ()
+    limits: dict[Literal["job_ms", "job_from_intended_ms"], float] = {}
+
+
+def test_a_part_of_a_list_is_called_by_its_name_and_a_key_of_a_table_as_it_is() -> None:
+    with pytest.raises(ConfigError) as caught:
+        validate(
+            Whole,
+            {"parts": [{"name": "a"}, {"name": "b", "size": "x"}], "limits": {"jobms": 5, "job_ms": "x"}},
+            "here",
+        )
+    assert "`parts.b.size`: " in caught.value.message
+    assert "unknown key `limits.jobms`" in caught.value.message
+    assert "`limits.job_ms`: " in caught.value.message
+    assert "[key]" not in caught.value.message
+    assert caught.value.hint == "did you mean `job_ms`?"
+
+
+def test_what_an_option_gave_is_called_as_the_option() -> None:
+    options = {"inner": "--inner", "inner.colour": "--set inner.colour"}
+    with pytest.raises(ConfigError) as caught:
+        validate(Outer, {"inner": {"colour": 1, "size_bytes": "x"}, "names": {"a": "x"}}, "here", options)
+    begins = [part.partition(": ")[0] for part in caught.value.message.split("; ")]
+    assert begins == ["--set inner.colour", "--inner", "here"]
+    assert "--inner: `size_bytes`: " in caught.value.message
 
 
 def test_names_that_a_key_may_have() -> None:

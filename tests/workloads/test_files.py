@@ -63,7 +63,7 @@ def test_paths_in_a_file_start_from_its_folder(tmp_path: Path) -> None:
         (b'name = "a"\nname = "b"', "is not TOML", ""),
         (b"\xff\xfe\x00", "is not UTF-8: byte 0", "UTF-8"),
         (b"a = 1\x00", "is not TOML", ""),
-        (b"[[call]]\nname = 'a'\nwiat_ms = 3", "unknown key `call.0.wiat_ms`", "did you mean `wait_ms`?"),
+        (b"[[call]]\nname = 'a'\nwiat_ms = 3", "unknown key `call.a.wiat_ms`", "did you mean `wait_ms`?"),
         (b"[[cal]]\nname = 'a'", "unknown key `cal`", "did you mean `call`?"),
         (b"call = 3", "`call`", ""),
         (b"x = " + b"[" * 5000, "", ""),

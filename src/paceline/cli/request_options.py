@@ -161,7 +161,14 @@ class RequestFlags:
         if named is None and self.output_tokens is None and self.max_tokens is not None:
             data["output_tokens"] = None
         data |= {"seed": seed, "prefix_salt": self.salt or 0}
-        spec = WorkloadSpec.parse(with_fields(data, self.set_fields or []), "requests")
+        where = f"workload {self.workload_name}" if self.workload_name else "the options"
+        given_by = (*given, "seed", "prefix_salt")
+        options = {name: _OPTIONS.get(name, f"--{name.replace('_', '-')}") for name in given_by}
+        options |= {name: option for name, option in _OPTIONS.items() if name.partition(".")[0] in given}
+        for setting in self.set_fields or []:
+            name = setting.partition("=")[0].strip()
+            options[name] = f"--set {name}"
+        spec = WorkloadSpec.parse(with_fields(data, self.set_fields or []), where, options)
         # A server remembers earlier runs of a seed, and would answer the same prompts from its cache.
         return spec.fresh() if self.salt is None else spec
 
@@ -205,6 +212,20 @@ class RequestFlags:
                 )
             return None
         return {"path": str(self.trace), **given}
+
+
+# Fields of a workload whose options have other names.
+_OPTIONS = {
+    "prefix_salt": "--salt",
+    "shared_prefix_tokens": "--shared-prefix",
+    "streaming": "--stream",
+    "stream_usage": "--usage",
+    "extra": "--extra-body",
+    "data.column": "--data-column",
+    "trace.speed": "--trace-speed",
+    "trace.start_s": "--trace-window",
+    "trace.end_s": "--trace-window",
+}
 
 
 def _load(name: str) -> "WorkloadSpec":

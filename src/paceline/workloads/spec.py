@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -130,9 +131,11 @@ class WorkloadSpec(BaseModel):
         return self
 
     @classmethod
-    def parse(cls, data: dict[str, Any], where: str = "workload") -> "WorkloadSpec":
-        """From a dictionary; ConfigError names each wrong key, with a hint."""
-        return validate(cls, data, where)
+    def parse(
+        cls, data: dict[str, Any], where: str = "workload", options: Mapping[str, str] | None = None
+    ) -> "WorkloadSpec":
+        """From a dictionary; ConfigError names each wrong key, or the one of `options` that gave it."""
+        return validate(cls, data, where, options)
 
     def fresh(self) -> "WorkloadSpec":
         """The same workload with a random salt. It is part of the stored spec, so a run can resume."""
