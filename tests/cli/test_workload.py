@@ -82,6 +82,8 @@ def test_check_reads_a_file_and_its_data(tmp_path: Path, capsys: pytest.CaptureF
         ("[slo]\nttft = 5\n", "unknown metric 'ttft' in the SLO"),
         ("[[call]]\nname = 'a'\nrepaet = 2\n", "did you mean `repeat`?"),
         ("[data]\npath = 'gone.txt'\n", "gone.txt"),
+        ("[[call]]\nname = 'step'\nwait = 'tol'\n", "`call.step.wait`: "),
+        ("[job_slo]\njobms = 5\n", "unknown key `job_slo.jobms`\nhint: did you mean `job_ms`?"),
         ("[[call]]\nname = 'a'\nrepeat = 1024\nprompt_tokens = 1000\n", "more than 10,000,000 tokens"),
         ("tokenizer = 'nowhere'\n[[call]]\nname = 'a'\n", "tokenizer 'nowhere'"),
     ],

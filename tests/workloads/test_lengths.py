@@ -33,6 +33,13 @@ def test_samples_have_the_distributions_moments(
     assert Lengths.parse(str(lengths)) == lengths
 
 
+@pytest.mark.parametrize("text", ["normal:5000:800", "lognormal:5000:0.8"])
+def test_the_percentile_that_is_said_is_that_of_samples(text: str) -> None:
+    lengths = Lengths.parse(text)
+    said = float(lengths.words().removesuffix(")").rpartition(" ")[2].replace(",", ""))
+    assert np.percentile(lengths.sample(3, "x", 0, 40_000), 90) == pytest.approx(said, rel=0.02)
+
+
 def test_both_ends_of_uniform_and_each_choice_are_drawn_evenly() -> None:
     _, counts = np.unique(Lengths.parse("uniform:1:4").sample(1, "x", 0, 40_000), return_counts=True)
     assert counts == pytest.approx([10_000] * 4, rel=0.05)

@@ -59,13 +59,27 @@ def test_calls_in_words() -> None:
         "more, 2 times: 10 tokens of its own in; 5 tokens out; after work, then one after the other, "
         "without what was said before; 2 images of 512 x 512 pixels; "
         "the client hangs up 9 ms after the first token",
-        "end: 10 tokens of its own in; 5 tokens out; after plan and more; 1000 ms of thinking before it; "
+        "end: 10 tokens of its own in; 5 tokens out; after plan and more; 1,000 ms of thinking before it; "
         "50% of the answer repeats the prompt",
         "a job, by the median of 25: 7 calls, up to 3 at once",
         *said[5:],
     ]
     assert "least possible time: 1.25 s of tools and thinking, were every answer instant" in said
     assert "tokens of the answers: 35" in said
+
+
+def test_lengths_that_are_drawn_are_said_in_words() -> None:
+    (said,) = lines(tokenizer=None, prompt_tokens="lognormal:886:0.8", output_tokens="choice:128,2048")
+    assert said == (
+        "a job is one call: a prompt of about 886 (median; 90th percentile 2,470) tokens, "
+        "an answer of 128 or 2,048 tokens"
+    )
+    call = {"name": "a", "repeat": "uniform:2:4", "wait_ms": "lognormal:250:0.5"}
+    assert lines(prompt_tokens=10, output_tokens="normal:64:8", call=[call])[0] == (
+        "a, 2 to 4 times: 10 tokens of its own in; 64 (median; 90th percentile 74) tokens out; "
+        "begins with the job, then one after the other; "
+        "250 (median; 90th percentile 474) ms of thinking before it"
+    )
 
 
 def test_answers_of_any_length_make_later_prompts_unknown() -> None:

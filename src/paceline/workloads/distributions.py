@@ -12,6 +12,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from paceline.errors import ConfigError
+from paceline.units import format_number
 from paceline.workloads.seeding import uniforms
 
 _FORMS = {
@@ -22,6 +23,8 @@ _FORMS = {
 }
 # Beyond e^10 between the median and one sigma nobody means it.
 _MOST_SIGMA = 10.0
+# The standard normal's 90th percentile.
+_Z90 = 1.2815515655446004
 _WHOLE = re.compile(r"-?[\d_]+", re.ASCII)
 
 
@@ -90,6 +93,25 @@ class Distribution:
     def greatest(self) -> float:
         """The largest sample that there can be."""
         return max(self.parameters) if self.kind in ("fixed", "uniform", "choice") else self.highest
+
+    def words(self) -> str:
+        """For people: `512`, `100 to 200`, `128, 512 or 2,048`, `886 (median; 90th percentile 2,470)`."""
+        if self.kind == "fixed":
+            return self._shown(self.parameters[0])
+        if self.kind == "choice":
+            *others, last = map(self._shown, self.parameters)
+            return f"{', '.join(others)} or {last}" if others else last
+        a, b = self.parameters
+        if self.kind == "uniform":
+            return f"{self._shown(a)} to {self._shown(b)}"
+        p90 = a + b * _Z90 if self.kind == "normal" else a * math.exp(b * _Z90)
+        held = min(max(p90, self.lowest), self.highest)
+        said = self._shown(round(held)) if self.whole else format_number(held)
+        return f"{self._shown(a)} (median; 90th percentile {said})"
+
+    @staticmethod
+    def _shown(value: float) -> str:
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.12g}"
 
     def __str__(self) -> str:
         shown = [f"{value:.12g}" for value in self.parameters]

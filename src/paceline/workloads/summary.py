@@ -8,6 +8,7 @@ import numpy as np
 from paceline.units import format_duration_ns
 from paceline.workloads.calls import CallSpec
 from paceline.workloads.jobs import AnswerOf, Job, JobSource, awaited
+from paceline.workloads.lengths import Lengths
 from paceline.workloads.spec import WorkloadSpec
 
 # Enough for a median; a job of an agent takes milliseconds to make.
@@ -61,8 +62,8 @@ def job_lines(spec: WorkloadSpec, source: JobSource | None) -> list[str]:
     if source is None:
         output = spec.output_tokens or spec.max_tokens
         return [
-            f"a job is one call: a prompt of {about}{spec.prompt_tokens} tokens{_beginning(spec)}, "
-            f"an answer of {'any length' if output is None else f'{output} tokens'}"
+            f"a job is one call: a prompt of {about}{spec.prompt_tokens.words()} tokens{_beginning(spec)}, "
+            f"an answer of {'any length' if output is None else f'{_number(output)} tokens'}"
         ]
     made = [job for index in range(SAMPLED_JOBS) if (job := source.job(index)) is not None]
     if not made:
@@ -75,22 +76,31 @@ def _call_line(spec: WorkloadSpec, place: int, about: str) -> str:
     call = spec.call[place]
     prompt = call.prompt_tokens or spec.prompt_tokens
     output = call.output_tokens or spec.output_tokens or spec.max_tokens
-    parts = [f"{about}{prompt} tokens of its own in", f"{output or 'any number of'} tokens out"]
+    parts = [
+        f"{about}{prompt.words()} tokens of its own in",
+        f"{'any number of' if output is None else _number(output)} tokens out",
+    ]
     begins = call.history == "none" or not (place if call.after is None else len(call.after))
     if begins and _beginning(spec):
         parts[0] += _beginning(spec)
     parts.append(_order(spec.call, place))
     if call.wait_ms.greatest():
-        parts.append(f"{call.wait_ms} ms of {'tool time' if call.wait == 'tool' else 'thinking'} before it")
+        parts.append(
+            f"{call.wait_ms.words()} ms of {'tool time' if call.wait == 'tool' else 'thinking'} before it"
+        )
     if call.images is not None:
         images = call.images
         parts.append(f"{images.count} images of {images.width_px} x {images.height_px} pixels")
     if call.repeat_prompt:
         parts.append(f"{call.repeat_prompt:.0%} of the answer repeats the prompt")
     if call.hang_up_ms is not None:
-        parts.append(f"the client hangs up {call.hang_up_ms} ms after the first token")
-    times = "" if str(call.repeat) == "1" else f", {call.repeat} times"
+        parts.append(f"the client hangs up {call.hang_up_ms.words()} ms after the first token")
+    times = "" if str(call.repeat) == "1" else f", {call.repeat.words()} times"
     return f"{call.name}{times}: " + "; ".join(parts)
+
+
+def _number(tokens: Lengths | int) -> str:
+    return f"{tokens:,}" if isinstance(tokens, int) else tokens.words()
 
 
 def _beginning(spec: WorkloadSpec) -> str:

@@ -105,7 +105,7 @@ def _objectives(spec: "WorkloadSpec") -> list[str]:
     lines = []
     for what, limits in (("a call", spec.slo), ("a job", dict(spec.job_slo))):
         if limits:
-            said = ", ".join(f"{name} {limit:g}" for name, limit in limits.items())
+            said = ", ".join(f"{name} {limit:,g}" for name, limit in limits.items())
             lines.append(f"objectives of {what}: {said}")
     if spec.jobs_per_day is not None:
         worth = spec.worth_usd_per_hour
