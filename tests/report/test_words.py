@@ -168,6 +168,9 @@ def test_workloads_of_calls_and_of_files() -> None:
         "agent, jobs of plan, 30 x step and answer, 25% of each prompt common to all"
     )
     assert workload_words({"trace": {"path": "azure.csv"}}) == "prompts of the trace in azure.csv"
+    for rows, words in (("conversation", "conversations"), ("log", "logged requests"), (None, "prompts")):
+        said = workload_words({"data": {"path": "a.jsonl", "rows": rows}})
+        assert said == f"{words} of the data in a.jsonl"
     asked = {"prompt_tokens": "64", "output_tokens": "128"}
     assert workload_words(asked, "openai-embeddings") == "prompts of about 64 tokens"
 

@@ -28,12 +28,13 @@ def asked_job(
     from paceline.cli.options import parse_slo
     from paceline.measure.job import Job
     from paceline.store.manifest import check_name
-    from paceline.workloads.sources import has_several_calls, job_source, timed
+    from paceline.workloads.sources import has_several_calls, job_source, n_jobs, timed
 
     own = settings().measure
     workload = requests.workload(load.seed, own)
     jobs = job_source(workload)
     plan = load.plan(own, has_jobs=has_several_calls(jobs), replay=requests.instants and timed(jobs))
+    plan = plan.held_to(n_jobs(jobs))
     return Job(
         url=url,
         workload=workload,

@@ -24,6 +24,7 @@ LABELS = {
     "stop_ms": "Stop after hang-up",
     "job_ms": "Job time",
     "job_from_intended_ms": "Job time from due",
+    "failed_jobs": "Failed jobs",
     "connect_ms": "Connect",
     "tls_ms": "TLS",
 }
@@ -163,16 +164,18 @@ def is_open_loop(load: Mapping[str, Any]) -> bool:
     return bool((load.get("arrival") or {}).get("kind", "closed") != "closed")
 
 
+_ROWS = {"conversation": "conversations", "log": "logged requests"}
+
+
 def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
     """What the requests, or jobs, look like, in one line; embeddings have no answers to speak of."""
     parts = [str(workload["name"])] if workload.get("name") else []
     if workload.get("call"):
         return ", ".join([*parts, *_calls_words(workload)])
     for origin in ("data", "trace"):
-        if workload.get(origin):
-            return ", ".join(
-                [*parts, f"prompts of the {origin} in {(workload[origin] or {}).get('path', '?')}"]
-            )
+        if file := workload.get(origin):
+            what = _ROWS.get(file.get("rows") or "", "prompts")
+            return ", ".join([*parts, f"{what} of the {origin} in {file.get('path', '?')}"])
     # Without a tokenizer the length of a text is an estimate; an answer's is the server's own count.
     about = "about " if workload.get("tokenizer") in (None, "approximate") else ""
     if workload.get("prompt_tokens"):

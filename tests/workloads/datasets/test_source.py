@@ -44,6 +44,16 @@ def test_at_the_end_it_begins_again_and_says_so(prompts: Path) -> None:
     assert not any("begins again" in one for one in new.report.said)
 
 
+def test_where_it_ends_it_says_after_how_many(prompts: Path) -> None:
+    assert "after 100 jobs it ends" in source(prompts).report.said
+
+
+def test_what_rows_are_is_kept_with_the_run(prompts: Path) -> None:
+    found = source(prompts)
+    assert found.spec.rows == "prompt"
+    assert DataSource(found.spec, WorkloadSpec()).spec == found.spec
+
+
 def test_unique_prefixes_differ_by_job_and_by_salt(prompts: Path) -> None:
     found = source(prompts, unique_prefix=True)
     told = texts(found)

@@ -44,6 +44,7 @@ class DataSource:
         self._workload = workload
         self._container: Container = open_container(path, data.format)
         self._reader, self._rows, said = reader_for(self._container, data, path)
+        self.spec = self.spec.model_copy(update={"rows": self._rows})
         if isinstance(self._container, ParquetRows):
             self._container.use(self._needed(self._container.columns), shuffled=data.order == "shuffle")
         self._counter = load_tokenizer(workload.tokenizer)
@@ -53,6 +54,8 @@ class DataSource:
             self._container, self._reader, self._rows, self._limits, self.report, seed=workload.seed
         )
         self._ends = data.on_end == "stop" or self.timed
+        if self._ends and not self.timed:
+            self.report.said.append(f"after {self._index.n_jobs:,} jobs it ends")
         if not self._ends and not data.unique_prefix:
             self.report.said.append(
                 f"after {self._index.n_jobs:,} jobs it begins again, and a cache may know the prompts; "
