@@ -20,6 +20,7 @@ SNAPSHOT = Snapshot(
     planned=420,
     offered_requests_s=6.9,
     achieved_requests_s=6.5,
+    ended=32,
     output_tok_s=1_234.0,
     ttft_ms=(120.0, 240.0, 410.0),
     itl_ms=(11.0, 14.0, 32.0),
@@ -60,6 +61,13 @@ def test_a_plain_line_has_the_figures_and_the_failures() -> None:
     assert line.startswith("[B] 1:02, 1:58 left")
     for part in ("400 of 1000 done", "TTFT 120 ms (p99 410 ms)", "failed: http_error 7, timeout 3"):
         assert part in line
+
+
+def test_a_rate_is_left_out_where_fewer_than_two_ended() -> None:
+    few = replace(SNAPSHOT, ended=1, jobs=True, jobs_done=7, achieved_requests_s=0.2)
+    assert "jobs/s" not in plain_line(few)
+    assert "achieved" not in drawn(few)
+    assert "0.20 jobs/s" in plain_line(replace(few, ended=2))
 
 
 def test_plain_lines_come_now_and_then_and_at_once_when_stopping(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from paceline.measure.live_stats import Snapshot
 
 PLAIN_LINE_S = 5.0
+_FEWEST_ENDED = 2
 
 
 class View(Protocol):
@@ -102,7 +103,7 @@ def plain_line(snapshot: "Snapshot") -> str:
         f"{_clock(snapshot.elapsed_s)}{_left(snapshot)}",
         f"{snapshot.in_flight} in flight",
         _done(snapshot),
-        f"{format_number(snapshot.achieved_requests_s)} {_unit(snapshot)}/s",
+        *_rate(snapshot),
         f"{format_number(snapshot.output_tok_s)} tok/s",
     ]
     for name, three in (("TTFT", snapshot.ttft_ms), ("ITL", snapshot.itl_ms)):
@@ -144,7 +145,7 @@ def render(title: str, snapshot: "Snapshot") -> "RenderableType":
     rates.add_row(
         f"in flight {snapshot.in_flight}",
         f"offered {format_number(snapshot.offered_requests_s)} {_unit(snapshot)}/s",
-        f"achieved {format_number(snapshot.achieved_requests_s)} {_unit(snapshot)}/s",
+        *(f"achieved {rate}" for rate in _rate(snapshot)),
         f"{format_number(snapshot.output_tok_s)} tok/s",
     )
     figures = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
@@ -186,6 +187,13 @@ def _done(snapshot: "Snapshot") -> str:
     if snapshot.jobs:
         return f"{snapshot.jobs_done}{of} jobs, {snapshot.finished} calls done"
     return f"{snapshot.finished}{of} done"
+
+
+def _rate(snapshot: "Snapshot") -> list[str]:
+    """None of too few: of one that ended in a few seconds a rate says nothing."""
+    if snapshot.ended < _FEWEST_ENDED:
+        return []
+    return [f"{format_number(snapshot.achieved_requests_s)} {_unit(snapshot)}/s"]
 
 
 def _unit(snapshot: "Snapshot") -> str:

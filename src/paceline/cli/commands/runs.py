@@ -97,7 +97,7 @@ def export(
     else:
         raise ConfigError(
             f"{path}: no format has names that end in {path.suffix or 'nothing'}",
-            f"end it in .parquet, .tar, {', '.join(options)}",
+            f"end it in .parquet, .tar, .jobs.csv, {', '.join(options)}",
         )
     talk(f"wrote {path}")
     return 0
