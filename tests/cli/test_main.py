@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,39 @@ def test_an_unexpected_error_leaves_its_traceback_in_a_file(
     (kept,) = tmp_path.iterdir()
     assert str(kept) in said
     assert "Traceback" in kept.read_text()
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    def format_message(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(UnspeakableError(), 1), (ConfigError("x"), 2), (RunError("x"), 1)]
+)
+def test_where_it_cannot_be_said_there_is_a_line_and_no_traceback(
+    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: str) -> None:
+        raise OSError("no stderr")
+
+    monkeypatch.setattr(module, "app", failing(error))
+    monkeypatch.setattr(module, "talk", broken)
+    assert module.run(["measure"]) == code
+    assert capfd.readouterr().err == f"error: unexpected: {type(error).__name__}\n"
+
+
+@pytest.mark.parametrize("stderr", ["/dev/full", "closed pipe"])
+def test_a_stderr_that_takes_nothing(stderr: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "paceline", "runs", "show", "--nope"]
+    with open(stderr, "w") if stderr != "closed pipe" else os.fdopen(write, "w") as broken:  # noqa: PTH123
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=broken, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_ctrl_c_before_load_is_no_traceback(

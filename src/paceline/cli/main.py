@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -99,22 +100,37 @@ def run(arguments: list[str] | None = None) -> int:
             return _interrupted(given)
         _flush()
         return result if isinstance(result, int) else 0
-    except PacelineError as error:
+    except (Exception, KeyboardInterrupt) as error:
+        try:
+            return _told(error, given)
+        except (Exception, KeyboardInterrupt):
+            return _told_barely(error)
+
+
+def _told(error: Exception | KeyboardInterrupt, arguments: list[str]) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, PacelineError):
         _say(error.message, error.hint)
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted(given)
-    except BrokenPipeError:
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return _interrupted(arguments)
+    if isinstance(error, BrokenPipeError):
         # The reader of our output has gone; nothing is left to say.
         _close_stdout()
         return 1
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
-            _close_stdout()
-            where = error.filename or "the output"
-            _say(f"cannot write {where}: {error.strerror}", "make room there, or write elsewhere")
-            return 1
-        return _unexpected(error, given)
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        _close_stdout()
+        where = error.filename or "the output"
+        _say(f"cannot write {where}: {error.strerror}", "make room there, or write elsewhere")
+        return 1
+    return _unexpected(error, arguments)
+
+
+def _told_barely(error: BaseException) -> int:
+    """Where saying it failed as well: its kind, past all that may be broken; the exit code."""
+    with suppress(OSError):
+        os.write(2, f"error: unexpected: {type(error).__name__}\n".encode("ascii", "replace"))
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)
 
 
 def _close_stdout() -> None:
