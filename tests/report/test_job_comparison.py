@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from paceline.cli.comparing import slower_than
 from paceline.report.comparison import compare_reports
 from paceline.report.comparison_html import ratio_ticks, render_html
-from paceline.report.comparison_text import nothing_words, render_markdown, render_text, saving_words
+from paceline.report.comparison_text import _hours, nothing_words, render_markdown, render_text, saving_words
 from paceline.report.model import Report
+from paceline.stats.compare import fail_if_slower
 from tests.report.samples import JOB_WORKLOAD, failed_row, job_report, report
 from tests.report.test_html import Page
 
@@ -19,8 +21,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 def test_a_job_s_time_comes_first(chat: Report, quick: Report) -> None:
     made = compare_reports(chat, quick)
-    first, second, third = made.results[:3]
-    assert [(one.metric, one.statistic) for one in made.results[:3]] == [
+    # A failed job of a hundred is said first, and shows nothing.
+    failed, first, second, third = made.results[:4]
+    assert (failed.metric, failed.a, failed.b, failed.verdict.outcome) == (
+        *("failed_jobs", 0.01, 0.0, "not enough data"),
+    )
+    assert [(one.metric, one.statistic) for one in made.results[1:4]] == [
         *(("job_ms", "p50"), ("job_ms", "mean"), ("ttft_ms", "p50")),
     ]
     assert all(one.verdict.outcome == "faster" for one in (first, second, third))
@@ -47,6 +53,64 @@ def test_what_a_day_saves(chat: Report, quick: Report) -> None:
     assert "B costs 0.0" in saving_words(other_way)
     assert saving_words(made) in Page(render_html(made)).text
     assert saving_words(made).split(".")[0] in render_markdown(made)
+
+
+def test_jobs_of_both_sides_are_side_by_side(chat: Report, quick: Report) -> None:
+    made = compare_reports(chat, quick)
+    text = " ".join(render_text(made).split())
+    assert "99 ok of 100, 1 failed" in text
+    assert "100 ok of 100" in text
+    assert text.count("2,100 tokens in (71% cached), 48.0 tokens out") == 2
+    assert text.count("of attempted jobs met job_ms=3000") == 2
+    assert "a job's time, mean A of it B of it" in text
+    assert "| first token |" in render_markdown(made)
+    page = Page(render_html(made))
+    assert "Where a job's time goes" in page.text
+    document = made.to_dict()
+    for side, of in (("a", chat), ("b", quick)):
+        assert document[side]["jobs"] == of.to_dict()["jobs"]
+    rows = made.jobs.parts_rows() if made.jobs else []
+    assert [row[0] for row in rows] == ["first token", "generating", "thinking", "all"]
+
+
+def test_a_share_of_jobs_that_fails_counts(chat: Report, home: Path) -> None:
+    worse = job_report(home, seed=2, ttft_ms=50.0, failed=tuple(range(30)))
+    made = compare_reports(chat, worse)
+    failed = made.results[0]
+    assert (failed.metric, failed.statistic, failed.verdict.outcome) == ("failed_jobs", "share", "worse")
+    assert (failed.a, failed.b) == (0.01, 0.30)
+    assert fail_if_slower(failed, 0.05)
+    assert not fail_if_slower(compare_reports(worse, chat).results[0], 0.05)
+    assert slower_than(made, 0.05)[0].startswith("more jobs of B fail: 30% against 1%")
+    text = " ".join(render_text(made).split())
+    assert "worse: more fail" in text
+    assert all(len(line) <= 80 for line in render_text(made).splitlines())
+    # Who fails early saves nothing.
+    assert made.to_dict()["saving"] is None
+    assert "did not end alike well" in made.to_dict()["saving_reason"]
+    assert "What B saves a day is not said: jobs did not end alike well: 1% of A's failed and 30%" in text
+    assert "worse: more fail" in Page(render_html(made)).text
+
+
+def test_from_no_failed_job_to_many_is_worse_too(quick: Report, home: Path) -> None:
+    worse = job_report(home, seed=3, failed=tuple(range(30)))
+    failed = compare_reports(quick, worse).results[0]
+    assert failed.to_dict()["ratio"] == {"value": None, "lo": None, "hi": None}
+    assert fail_if_slower(failed, 0.05)
+
+
+def test_a_saving_that_may_be_none_is_none(home: Path) -> None:
+    a, b = job_report(home / "a", 40, 3, seed=4), job_report(home / "b", 40, 3, seed=5)
+    made = compare_reports(a, b)
+    hours = made.to_dict()["saving"]["hours_a_day"]
+    assert hours["lo"] < 0 < hours["hi"]
+    words = saving_words(made)
+    assert words.startswith("At 200 jobs a day no difference is shown: B ")
+    assert "worth" not in words
+    few = compare_reports(job_report(home / "c", 3, 2), job_report(home / "d", 3, 2, seed=2))
+    assert saving_words(few).endswith("there are too few jobs for an interval.")
+    assert _hours(0.0000123456) == "0.0000123"
+    assert _hours(1234.5) == "1230"
 
 
 def test_no_saving_without_the_same_number_of_jobs(chat: Report, home: Path) -> None:

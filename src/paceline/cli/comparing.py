@@ -88,7 +88,7 @@ def conclude_comparison(
     write_comparison(comparison, paths)
     slower = slower_than(comparison, threshold)
     for words in slower:
-        talk(f"B is slower: {words}")
+        talk(words)
     return 1 if slower or failed(pair, comparison) else 0
 
 
@@ -111,9 +111,13 @@ def slower_than(comparison: "ComparisonReport", threshold: float | None) -> list
     found = []
     for result in comparison.results:
         if fail_if_slower(result, threshold):
-            name, _, _, ratio, interval, _ = result_cells(result)
+            name, a, b, ratio, interval, _ = result_cells(result)
+            if result.statistic == "share":
+                found.append(f"more jobs of B fail: {b} against {a} ({interval})")
+                continue
             found.append(
-                f"{name}: B / A is {ratio} ({interval}), more than {format_percentage(threshold)} worse"
+                f"B is slower: {name}: B / A is {ratio} ({interval}), "
+                f"more than {format_percentage(threshold)} worse"
             )
     return found
 

@@ -1,7 +1,7 @@
 """Two reports side by side: what differs, by how much, and with what certainty."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,32 +9,17 @@ import numpy.typing as npt
 
 from paceline.report.differences import differences, interleaved
 from paceline.report.evidence import over_whole_run
-from paceline.report.figures import clean
+from paceline.report.job_sides import JobSides, Saving
 from paceline.report.model import Report
 from paceline.report.trust import VerdictName
 from paceline.stats.clusters import job_blocks
-from paceline.stats.compare import Comparison, Interval, Statistic, compare
+from paceline.stats.compare import Comparison, Statistic, compare
 from paceline.stats.frame import Frame
 from paceline.stats.metrics import JOB_METRICS
 
 SCHEMA = "paceline.comparison/1"
 SMALLEST_DIFFERENCE = 0.05
 _ORDER: tuple[VerdictName, ...] = ("trusted", "suspect", "invalid")
-
-
-@dataclass(frozen=True)
-class Saving:
-    """`hours`: what a day's `jobs` take less with B, under 0 where more; each is worth `usd_an_hour`."""
-
-    jobs: float
-    hours: Interval
-    usd_an_hour: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """`saving` of `paceline.comparison/1`."""
-        hours, usd = asdict(self.hours), self.usd_an_hour
-        worth = None if usd is None else {k: None if v is None else v * usd for k, v in hours.items()}
-        return clean({"jobs_a_day": self.jobs, "hours_a_day": hours, "worth_usd_a_day": worth})  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -54,17 +39,19 @@ class ComparisonReport:
         return self.b if self.a.evidence.open_loop and not self.b.evidence.open_loop else self.a
 
     @property
+    def jobs(self) -> JobSides | None:
+        """The jobs of both; None where not both are of jobs."""
+        return JobSides.of(self.a, self.b)
+
+    @property
     def saving(self) -> Saving | None:
-        """What a day of jobs takes less with B; None where the workloads do not say how many there are."""
-        means = [one for one in self.results if one.metric in JOB_METRICS and one.statistic == "mean"]
-        of_a, of_b = self.a.evidence.jobs, self.b.evidence.jobs
-        if not means or of_a is None or of_b is None or of_a.per_day is None or of_a.per_day != of_b.per_day:
-            return None
-        # The difference is b - a, and what is saved a - b.
-        more, hours = means[0].difference, of_a.per_day / 3.6e6
-        lo, hi = (None if end is None else -end * hours for end in (more.hi, more.lo))
-        usd = of_a.usd_an_hour if of_a.usd_an_hour == of_b.usd_an_hour else None
-        return Saving(of_a.per_day, Interval(-more.value * hours, lo, hi), usd)
+        """What a day of jobs takes less with B; None where that is not asked for, or cannot be said."""
+        return self.jobs.saving(self.results) if self.jobs is not None else None
+
+    @property
+    def saving_reason(self) -> str | None:
+        """Why there is no saving where the workloads ask for one."""
+        return self.jobs.why_no_saving() if self.jobs is not None else None
 
     @property
     def verdict(self) -> VerdictName:
@@ -82,6 +69,7 @@ class ComparisonReport:
             "notes": list(self.notes),
             "results": [result.to_dict() for result in self.results],
             "saving": self.saving.to_dict() if self.saving else None,
+            "saving_reason": self.saving_reason,
         }
 
     def to_json(self) -> str:
@@ -103,7 +91,8 @@ def compare_reports(
         a, b = (replace(side, evidence=over_whole_run(side.evidence)) for side in (a, b))
     paired = interleaved(a, b)
     made = ComparisonReport(a, b, [], paired, smallest_difference, tuple(differences(a, b)))
-    results = []
+    failures = made.jobs.failures(smallest_difference) if made.jobs is not None else None
+    results = [] if failures is None else [failures]
     for name in common_metrics(made):
         for statistic in _statistics(name):
             results.append(
@@ -150,4 +139,5 @@ def _blocks(report: Report, name: str, *, paired: bool) -> npt.NDArray[np.int64]
 
 def _side(report: Report) -> dict[str, Any]:
     document = report.to_dict()
-    return {name: document[name] for name in ("run", "trust", "outcomes", "throughput")}
+    keys = ("run", "trust", "outcomes", "throughput", "jobs")
+    return {name: document[name] for name in keys if name in document}

@@ -17,13 +17,21 @@ from paceline.report.comparison_text import (
     verdict_words,
 )
 from paceline.report.html import definition, distribution_names, trust_context
+from paceline.report.job_sides import PARTS_HEAD, side_rows
 from paceline.report.page import render_page
 from paceline.report.sentences import outcome_words, short_label, speed_words
 from paceline.report.series import ladder
 from paceline.report.words import label, load_words, unit
 from paceline.stats.compare import Comparison
 
-_COLOURS = {"faster": SECOND, "slower": FAILED, "no difference": ACCENT, "not enough data": QUIET}
+_COLOURS = {
+    "faster": SECOND,
+    "slower": FAILED,
+    "better": SECOND,
+    "worse": FAILED,
+    "no difference": ACCENT,
+    "not enough data": QUIET,
+}
 _ROW_PX = 26
 _TICKS = 6
 # From this ratio of its ends on an axis is marked by powers.
@@ -45,6 +53,8 @@ def render_html(comparison: ComparisonReport) -> str:
         "notes": comparison.notes,
         "legend": legend(comparison) if comparison.results else nothing_words(comparison),
         "saving": saving_words(comparison),
+        "parts_head": PARTS_HEAD,
+        "parts": comparison.jobs.parts_rows() if comparison.jobs is not None else [],
         "has_ratios": bool(drawn),
         "rows": [
             {"cells": result_cells(result)[:-1], "verdict": verdict_words(result), "kind": _kind(result)}
@@ -63,6 +73,7 @@ def _side(letter: str, report: Any) -> dict[str, Any]:
         ("run", f"{report.manifest.id}"),
         ("load", load_words(report.manifest.load)),
         ("requests", outcome_words(report)),
+        *((name.lower(), text) for name, text in side_rows(report)),
         ("speed", speed_words(report)),
     ]
     return {"letter": letter, "name": side_words(report), "trust": trust_context(report.trust), "facts": rows}

@@ -18,8 +18,8 @@ from paceline.stats.metrics import METRICS, Better, MetricSamples
 from paceline.stats.quantiles import percentile
 
 Floats = npt.NDArray[np.float64]
-Statistic = Literal["mean", "p50", "p90", "p95", "p99"]
-Outcome = Literal["faster", "slower", "no difference", "not enough data"]
+Statistic = Literal["mean", "p50", "p90", "p95", "p99", "share"]
+Outcome = Literal["faster", "slower", "better", "worse", "no difference", "not enough data"]
 
 _QUANTILES: dict[Statistic, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _FEWEST_BLOCKS = 5
@@ -174,9 +174,12 @@ def fail_if_slower(comparison: Comparison, threshold: float) -> bool:
     """Whether B is shown to be worse than A, and by more than `threshold` (0.05: five per cent).
 
     True when the ratio is worse than the threshold and its whole interval lies on the worse side of 1. Too
-    little data does not fail: read the verdict.
+    little data does not fail: read the verdict. Of shares, whose ratio has no interval, the difference's
+    counts.
     """
     ratio = comparison.ratio
+    if comparison.statistic == "share":
+        return ratio.value > 1.0 + threshold and comparison.verdict.outcome == "worse"
     if comparison.better == "lower":
         return ratio.value > 1.0 + threshold and ratio.lo is not None and ratio.lo > 1.0
     return ratio.value < 1.0 - threshold and ratio.hi is not None and ratio.hi < 1.0
