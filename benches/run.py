@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("client_cpu", "client_error", "memory", "coverage", "peers", "conformance", "real_engine", "capacity")
+NAMES = (
+    "client_cpu",
+    "client_error",
+    "memory",
+    "coverage",
+    "peers",
+    "conformance",
+    "real_engine",
+    "capacity",
+)
 
 
 def main() -> None:
