@@ -22,11 +22,14 @@ from paceline.measure.sources import IndexedSource
 from paceline.protocols import PROTOCOLS, Dialect, Protocol, parse_protocol
 from paceline.store.manifest import RunManifest
 from paceline.store.runs import StoredRun
-from paceline.workloads.jobs import JobBatches, JobSource
+from paceline.workloads.jobs import AnswerOf, JobBatches, JobSource
 from paceline.workloads.plan import MAX_CALLS
 from paceline.workloads.requests import RequestSource
 from paceline.workloads.sources import encodes_each, job_source, n_jobs, pinned, read_report, starts_ns
 from paceline.workloads.spec import WorkloadSpec
+
+# Lengths of jobs are drawn: of so many one has more than a single call where any has.
+_LOOKED_AT = 16
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,11 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
     target = target.with_protocol(facts.protocol).with_model(facts.model)
     if not PROTOCOLS[target.protocol].streams:
         workload = workload.model_copy(update={"streaming": False, "output_tokens": None})
+    if target.protocol == "openai-embeddings" and jobs is not None and _carries_answers(jobs):
+        raise ConfigError(
+            "calls of this workload carry on the answers of earlier ones, and embeddings have no answers",
+            "measure the chat protocol (--protocol chat), or a workload of single calls",
+        )
     requests: RequestSource | JobBatches
     if jobs is None:
         requests = RequestSource(workload, facts.model, target.protocol, facts.dialect)
@@ -176,6 +184,18 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
         load=load,
         server=find_metrics(target, job.server),
     )
+
+
+def _carries_answers(jobs: JobSource) -> bool:
+    """Whether a call of the first jobs has the answer of another in it."""
+    for index in range(_LOOKED_AT):
+        job = jobs.job(index)
+        if job is None:
+            break
+        pieces = [piece for call in job.calls for turn in call.turns for piece in turn.text]
+        if any(isinstance(piece, AnswerOf) for piece in pieces):
+            return True
+    return False
 
 
 def _facts(job: Job, workload: WorkloadSpec, target: Target) -> Facts:

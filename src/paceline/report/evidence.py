@@ -16,7 +16,7 @@ from paceline.report.words import is_open_loop
 from paceline.stats.asked import AskedCache, AskedLengths, asked_lengths, cached_first
 from paceline.stats.frame import Frame, Ints
 from paceline.stats.goodput import Goodput, Slo, goodput
-from paceline.stats.metrics import HANGUP_WAIT_NS, MetricSamples, derive
+from paceline.stats.metrics import HANGUP_WAIT_NS, METRICS, MetricSamples, derive
 from paceline.stats.steady import Throughput, steady_windows, throughput
 from paceline.stats.summary import Summary, summarise
 from paceline.stats.tokens import TokenCounts, TokenTotals, count_tokens, token_totals
@@ -56,6 +56,13 @@ class Evidence:
     asked_lengths: AskedLengths | None = None
     asked_cache: AskedCache | None = None
     server: ServerFigures | None = None
+
+    @property
+    def unchecked_slo(self) -> list[str]:
+        """Limits that cannot be checked: those on streams, in a run without any."""
+        if Frame(self.rows).streaming.any() or not self.rows.num_rows:
+            return []
+        return [name for name in self.manifest.slo or {} if METRICS[name].applies == "streaming requests"]
 
     @property
     def unit(self) -> str:

@@ -9,7 +9,7 @@ from paceline import __version__
 from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
 from paceline.report.figures import QUANTILES
 from paceline.report.job_html import job_charts, job_context
-from paceline.report.model import Report
+from paceline.report.model import Report, goodput_reason
 from paceline.report.page import render_page
 from paceline.report.sentences import (
     client_words,
@@ -19,13 +19,13 @@ from paceline.report.sentences import (
     short_label,
     shortage_notes,
     speed_words,
+    table_metrics,
     token_words,
 )
 from paceline.report.server_html import server_charts, server_context
 from paceline.report.timeline import points_words, timeline_chart
 from paceline.report.trust import Trust
 from paceline.report.words import (
-    bound,
     figure,
     interval,
     label,
@@ -34,6 +34,7 @@ from paceline.report.words import (
     median_interval,
     samples_word,
     share,
+    tail,
     unit,
     workload_words,
 )
@@ -49,10 +50,7 @@ _TITLES = {
 }
 _DISTRIBUTIONS = ("ttft", "e2e", "itl_ms")
 _MOST_ERRORS = 8
-_COLUMNS = [
-    (quantile, median if quantile == "p50" else bound, median_interval if quantile == "p50" else interval)
-    for quantile in QUANTILES
-]
+_COLUMNS = [(quantile, median_interval if quantile == "p50" else interval) for quantile in QUANTILES]
 
 
 def render_html(report: Report) -> str:
@@ -68,21 +66,20 @@ def render_html(report: Report) -> str:
         charts["timeline"] = over_time
     manifest = report.manifest
     context = {
-        "title": f"{manifest.model}: {report.trust.verdict}, {manifest.id}",
+        "title": f"{manifest.name or manifest.id}: {manifest.model}, {report.trust.verdict}",
         "version": __version__,
         "model": manifest.model,
         "endpoint": manifest.endpoint,
         "load": load_words(manifest.load),
+        "workload": workload_words(manifest.workload, manifest.protocol),
+        "run": f"{manifest.id}{f', {manifest.name}' if manifest.name else ''}",
         "due_note": " ".join(due_notes(report)),
         "trust": trust_context(report.trust),
         "cards": _cards(report),
         "jobs": job_context(report),
         "distributions": [_distribution(report, name) for name in names],
-        "metrics": [
-            _metric(report, name)
-            for name in [*([report.job_metric] if report.job_metric else []), *report.shown]
-        ],
-        "shortage": " ".join(shortage_notes(report, report.shown)),
+        "metrics": [_metric(report, name) for name in table_metrics(report, report.shown)],
+        "shortage": " ".join(shortage_notes(report, table_metrics(report, report.shown))),
         "server": server_context(report.evidence),
         "has_timeline": over_time is not None,
         "steady": report.evidence.throughput.steady,
@@ -146,7 +143,7 @@ def _cards(report: Report) -> list[dict[str, str]]:
                 f"{short_label(name)}, median",
                 median(name, summary.p50),
                 unit(name),
-                f"p99 {bound(name, summary.p99)} {unit(name)}",
+                f"p99 {tail(name, summary.p99, summary.p50)} {unit(name)}",
                 f"{spread} {unit(name)}" if spread else "",
             )
         )
@@ -154,12 +151,19 @@ def _cards(report: Report) -> list[dict[str, str]]:
     if pace.output_tok_s is not None and pace.requests_s is not None:
         speed = format_number(pace.output_tok_s)
         cards.append(_card("Throughput", speed, "tok/s", f"{format_number(pace.requests_s)} requests/s"))
-    if met is not None and met.share is not None:
+    why = goodput_reason(report.evidence)
+    if why is not None:
+        cards.append(_card("Met the SLO", "-", "", why))
+    elif met is not None and met.share is not None:
         rate = f"{format_number(met.requests_s or 0.0)} requests/s"
         cards.append(_card("Met the SLO", share(met.met, met.attempted), "", rate))
     jobs = report.evidence.jobs
     if jobs is not None:
         count = f"{jobs.jobs.count(JobState.OK):,} of {jobs.attempted:,} jobs"
+        goal = jobs.goodput
+        if goal is not None and goal.share is not None:
+            rate = f"{format_number(goal.jobs_s or 0.0)} jobs/s"
+            cards.append(_card("Jobs that met their SLO", share(goal.met, goal.attempted), "", rate))
         cards.append(_card("Jobs done", share(jobs.jobs.count(JobState.OK), jobs.attempted), "", count))
     count = f"{report.well:,} of {report.attempted:,} requests"
     return [*cards, _card("Succeeded", share(report.well, report.attempted), "", count)]
@@ -171,7 +175,7 @@ def _card(name: str, value: str, own_unit: str, more: str, spread: str = "") -> 
 
 def _distribution(report: Report, name: str) -> dict[str, Any]:
     values, summary = report.samples(name).values, report.summary(name)
-    p50, p99 = median(name, summary.p50), bound(name, summary.p99)
+    p50, p99 = median(name, summary.p50), tail(name, summary.p99, summary.p50)
     about = f"{label(name)}: median {p50}, p99 {p99}, largest {figure(name, summary.max)} {unit(name)}"
     approximate = ", approximate as tokens per event are not known" if _approximate(report, name) else ""
     return {
@@ -205,10 +209,12 @@ def _metric(report: Report, name: str) -> dict[str, Any]:
         "mean": figure(name, summary.mean),
         "quantiles": [
             {
-                "value": short(name, getattr(summary, quantile)),
+                "value": median(name, summary.p50)
+                if quantile == "p50"
+                else tail(name, getattr(summary, quantile), summary.p50),
                 "interval": spread(name, getattr(summary, quantile)),
             }
-            for quantile, short, spread in _COLUMNS
+            for quantile, spread in _COLUMNS
         ],
         "max": figure(name, summary.max),
     }

@@ -12,18 +12,19 @@ from paceline.report.sentences import (
     outcome_words,
     shortage_notes,
     speed_words,
+    table_metrics,
     token_words,
 )
 from paceline.report.server_text import server_markdown
 from paceline.report.server_words import server_rows
 from paceline.report.trust import Trust
 from paceline.report.words import (
-    bound,
     figure,
     label,
     load_words,
     median,
     median_interval,
+    tail,
     unit,
     workload_words,
 )
@@ -50,7 +51,7 @@ def render_markdown(report: Report) -> str:
     )
     if report.metrics:
         lines += ["", *_metric_table(report)]
-        lines += [f"\n{escape(note)}" for note in shortage_notes(report, report.shown)]
+        lines += [f"\n{escape(note)}" for note in shortage_notes(report, table_metrics(report, report.shown))]
     if jobs is not None:
         lines += markdown_lines(jobs)
     lines += server_markdown(report.evidence.server)
@@ -76,7 +77,7 @@ def escape(text: str) -> str:
 def _metric_table(report: Report) -> list[str]:
     head = ["metric", "n", "p50", "95 % interval", "p90", "p95", "p99", "max"]
     rows = []
-    for name in [*([report.job_metric] if report.job_metric else []), *report.shown]:
+    for name in table_metrics(report, report.shown):
         summary = report.summary(name)
         mark = " (approximate)" if name in report.metrics and report.metrics[name].approximate else ""
         own = f", {unit(name)}" if unit(name) else ""
@@ -86,7 +87,7 @@ def _metric_table(report: Report) -> list[str]:
                 f"{summary.n:,}",
                 median(name, summary.p50),
                 median_interval(name, summary.p50),
-                *(bound(name, getattr(summary, quantile)) for quantile in QUANTILES[1:]),
+                *(tail(name, getattr(summary, quantile), summary.p50) for quantile in QUANTILES[1:]),
                 figure(name, summary.max),
             ]
         )

@@ -11,6 +11,7 @@ from paceline.report.facts import trust_facts
 from paceline.report.figures import clean, metric_dict, number
 from paceline.report.job_figures import turns_dict
 from paceline.report.trust import Trust, assess
+from paceline.report.words import sentence_list
 from paceline.stats.frame import Frame
 from paceline.stats.metrics import METRICS, MetricInfo, MetricSamples
 from paceline.stats.quantiles import Estimate
@@ -136,7 +137,10 @@ class Report:
             "throughput": {
                 "output_tok_s": number(evidence.throughput.output_tok_s),
                 "requests_s": number(evidence.throughput.requests_s),
-                "goodput_requests_s": number(evidence.goodput.requests_s) if evidence.goodput else None,
+                "goodput_requests_s": number(evidence.goodput.requests_s)
+                if evidence.goodput and not evidence.unchecked_slo
+                else None,
+                "goodput_reason": goodput_reason(evidence),
                 "prompt_tok_s": number(evidence.throughput.prompt_tok_s),
             },
             "tokens": _tokens(evidence),
@@ -217,6 +221,13 @@ def _tokens(evidence: Evidence) -> dict[str, Any]:
         "source": token_source(evidence),
         "mismatch": number(tokens.mismatch_share),
     }
+
+
+def goodput_reason(evidence: Evidence) -> str | None:
+    """Why there is no goodput, where limits were stated."""
+    if not evidence.unchecked_slo:
+        return None
+    return f"{sentence_list(evidence.unchecked_slo)} cannot be checked: no answer was streamed"
 
 
 def generated_tokens(evidence: Evidence) -> int:

@@ -1,9 +1,19 @@
 """What a report says in words, the same in every format."""
 
 from paceline.report.figures import QUANTILES
-from paceline.report.model import MetricReport, Report, tokens_approximate
+from paceline.report.model import MetricReport, Report, goodput_reason, tokens_approximate
 from paceline.report.trust import Trust
-from paceline.report.words import bound, figure, label, median, median_interval, share, unit
+from paceline.report.words import (
+    bound,
+    figure,
+    label,
+    median,
+    median_interval,
+    samples_word,
+    sentence_list,
+    share,
+    unit,
+)
 from paceline.units import format_duration_ns, format_ms, format_number, format_percentage, format_rate
 
 DUE_NOTE = "TTFT and E2E count from when a request was due, whether it was sent late or not."
@@ -32,25 +42,35 @@ def due_notes(report: Report) -> list[str]:
 
 def shortage_notes(report: Report, names: list[str]) -> list[str]:
     """What `?`, `>=` and `~` mean, where used, and how many samples it takes to do without them."""
-    metrics = {name: report.metrics[name] for name in names}
-    tails = [bound(name, metric.quantile(tail)) for name, metric in metrics.items() for tail in QUANTILES[1:]]
-    medians = [
-        f"{median(name, metric.summary.p50)} {median_interval(name, metric.summary.p50)}"
-        for name, metric in metrics.items()
-    ]
+    summaries = {name: report.summary(name) for name in names}
+    tails = [bound(name, getattr(one, tail)) for name, one in summaries.items() for tail in QUANTILES[1:]]
+    medians = [f"{median(name, one.p50)} {median_interval(name, one.p50)}" for name, one in summaries.items()]
     said = " ".join([*tails, *medians])
     meanings = [words for mark, words in _MARKS.items() if mark in said]
     parts = []
     for quantile in QUANTILES:
-        open_ones = [report.metrics[name].quantile(quantile) for name in names]
-        open_ones = [estimate for estimate in open_ones if not estimate.enough]
-        needs = sorted(estimate.needs_n for estimate in open_ones if estimate.needs_n is not None)
+        open_ones = {name: getattr(one, quantile) for name, one in summaries.items()}
+        open_ones = {name: estimate for name, estimate in open_ones.items() if not estimate.enough}
+        needs: dict[str, list[int]] = {}
+        for name, estimate in open_ones.items():
+            if estimate.needs_n is not None:
+                needs.setdefault(samples_word(name), []).append(estimate.needs_n)
         if needs:
-            upto = f" to {needs[-1]:,}" if needs[-1] > needs[0] else ""
-            parts.append(f"{quantile} needs {needs[0]:,}{upto}")
+            parts.append(f"{quantile} needs {sentence_list([_span(n, what) for what, n in needs.items()])}")
         elif open_ones:
             parts.append(f"{quantile} is hidden by timeouts")
-    return [f"{', '.join(meanings)}; n too small: {', '.join(parts)}"] if meanings and parts else []
+    return [f"{', '.join(meanings)}; n too small: {'; '.join(parts)}"] if meanings and parts else []
+
+
+def _span(needed: list[int], what: str) -> str:
+    """`112 to 121 requests`."""
+    upto = f" to {max(needed):,}" if max(needed) > min(needed) else ""
+    return f"{min(needed):,}{upto} {what}"
+
+
+def table_metrics(report: Report, names: list[str]) -> list[str]:
+    """The metrics of a table of latencies: a job's time before `names`."""
+    return [*([report.job_metric] if report.job_metric else []), *names]
 
 
 def speed_words(report: Report) -> str:
@@ -91,7 +111,9 @@ def rate_words(name: str, metric: MetricReport, reading_tok_s: float) -> str:
 
 def goodput_words(report: Report) -> str:
     """Goodput and the limits it is about; empty without limits."""
-    met = report.evidence.goodput
+    met, why = report.evidence.goodput, goodput_reason(report.evidence)
+    if why is not None:
+        return f"not known: {why}"
     if met is None or met.share is None:
         return ""
     limits = ", ".join(f"{name}={limit:g}" for name, limit in (report.manifest.slo or {}).items())

@@ -18,13 +18,13 @@ from paceline.report.sentences import (
     short_label,
     shortage_notes,
     speed_words,
+    table_metrics,
     token_words,
 )
 from paceline.report.server_text import server_parts
 from paceline.report.server_words import server_rows
 from paceline.report.trust import Trust
 from paceline.report.words import (
-    bound,
     figure,
     label,
     load_words,
@@ -32,6 +32,7 @@ from paceline.report.words import (
     median_interval,
     printable,
     sentence_list,
+    tail,
     workload_words,
 )
 
@@ -128,13 +129,13 @@ def latency_table(report: Report) -> Table:
     table.add_column("ms", no_wrap=True, header_style="dim")
     for name in ("p50", "95% interval", "p90", "p95", "p99", "max"):
         table.add_column(name, justify="right", no_wrap=True, header_style="dim", style=_weight(name))
-    for name in [*([report.job_metric] if report.job_metric else []), *_latencies(report)]:
+    for name in table_metrics(report, _latencies(report)):
         summary = report.summary(name)
         table.add_row(
             Text(short_label(name)),
             median(name, summary.p50),
             median_interval(name, summary.p50),
-            *(bound(name, getattr(summary, quantile)) for quantile in QUANTILES[1:]),
+            *(tail(name, getattr(summary, quantile), summary.p50) for quantile in QUANTILES[1:]),
             figure(name, summary.max),
         )
     return table
@@ -149,7 +150,7 @@ def _latencies(report: Report) -> list[str]:
 
 
 def _footnotes(report: Report) -> list[RenderableType]:
-    notes = due_notes(report) + shortage_notes(report, _latencies(report))
+    notes = due_notes(report) + shortage_notes(report, table_metrics(report, _latencies(report)))
     approximate = [short_label(name) for name in report.headline if report.metrics[name].approximate]
     if approximate:
         notes.append(f"Approximate, as tokens per event are not known: {sentence_list(approximate)}.")

@@ -70,6 +70,13 @@ def bound(name: str, estimate: Estimate) -> str:
     return f"~{figure(name, estimate.value)}"
 
 
+def tail(name: str, quantile: Estimate, p50: Estimate) -> str:
+    """A quantile above the median in short, as `bound`: it is no less than the median either."""
+    if quantile.n and quantile.hi is None and quantile.lo is not None and p50.known:
+        return f">={figure(name, max(quantile.lo, p50.value))}"
+    return bound(name, quantile)
+
+
 def median(name: str, estimate: Estimate) -> str:
     """A median in short: also where its interval is open, unless it lies among what timed out."""
     return figure(name, estimate.value) if estimate.n and estimate.known else bound(name, estimate)
