@@ -321,3 +321,6 @@ def test_requests_that_went_out_twice_are_said() -> None:
     trust = assess(replace(GOOD, resent=3))
     assert trust.verdict == "trusted"
     assert "3 requests went out a second time" in str(trust.reasons)
+    closing = assess(replace(GOOD, resent=3, reused=False))
+    (said,) = (reason.text for reason in closing.reasons if reason.code == "resent")
+    assert said == "the server closes the connection after each answer"

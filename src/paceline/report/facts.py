@@ -170,6 +170,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         stalled_s=client.stalled_s,
         stalled_share=client.stalled_share,
         resent=client.resent,
+        reused=bool(frame.flags("connection_reused").any()),
         wait_per_read_ms=client.wait_per_read_ms,
         kernel_stamped_share=stamped_share(frame),
         coalesced_share=coalesced_share(evidence.rows),

@@ -238,7 +238,9 @@ def _stalled_client(facts: TrustFacts) -> Iterator[Reason]:
             "stopped, suspended or kept from its cores; measure again without that"
         ),
     )
-    if facts.resent:
+    if facts.resent and not facts.reused:
+        yield Reason("resent", "note", "the server closes the connection after each answer")
+    elif facts.resent:
         yield Reason(
             "resent",
             "note",

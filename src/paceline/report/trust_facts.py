@@ -61,6 +61,7 @@ class TrustFacts:
     stalled_s: float = 0.0
     stalled_share: float | None = None
     resent: int = 0
+    reused: bool = True
     wait_per_read_ms: float | None = None
     kernel_stamped_share: float | None = None
     coalesced_share: float | None = None
