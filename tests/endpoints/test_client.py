@@ -29,6 +29,20 @@ def test_a_stream_ends_at_its_marker_though_the_connection_stays_open() -> None:
         reply = client.post(client.target, {"stream": True}, streaming=True)
     assert reply.body.endswith("[DONE]\n\n")
     assert reply.elapsed_ms > 0
+    assert (reply.streamed, reply.ended, reply.cut) == (True, False, False)
+
+
+def test_a_stream_is_read_to_its_end_so_that_its_connection_is_used_again() -> None:
+    with serving(FakeServer()) as server, Client(Target.parse(server.url), 10) as client:
+        replies = [
+            client.post(
+                client.target.with_protocol("openai-chat"),
+                {"stream": True, "model": "m", "messages": []},
+                True,
+            )
+            for _ in range(2)
+        ]
+    assert [(reply.ended, reply.reused) for reply in replies] == [(True, False), (True, True)]
 
 
 def test_headers_of_the_user_go_before_its_own() -> None:

@@ -132,8 +132,26 @@ def test_a_field_that_is_taken_without_effect_is_no_exact_output() -> None:
         found.features.exact_output.reason
         == "ignore_eos is taken without effect; min_tokens is taken without effect"
     )
+
+
+def test_a_connection_is_kept_after_streams_as_well_as_after_whole_answers() -> None:
+    assert probe(FakeServer(on_request=Speaker())).features.keep_alive == Finding(answer="yes")
+    closing = probe(FakeServer(on_request=Speaker(), closes_after_streams=True))
+    assert closing.features.keep_alive == Finding(
+        answer="no", reason="it closes the connection after each streamed answer"
+    )
+    assert answers(closing) == dict.fromkeys(PROTOCOLS, "yes")
+
+
+def test_an_answer_that_fills_its_limit_is_asked_for_a_longer_one() -> None:
+    slow = probe(FakeServer(on_request=Speaker(ends_early=40)))
+    assert slow.features.exact_output == Finding(
+        answer="yes", reason="ignore_eos: 128 tokens in place of 40", value="ignore_eos"
+    )
     full = probe(FakeServer(on_request=Speaker(ends_early=None)))
-    assert full.features.exact_output.answer == "unknown"
+    assert full.features.exact_output == Finding(
+        answer="unknown", reason="answers do not end before their limit of 24 tokens, nor those of 128"
+    )
 
 
 def test_secrets_are_in_nothing_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

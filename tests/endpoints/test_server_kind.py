@@ -61,6 +61,14 @@ def test_models_and_headers_tell_it_too() -> None:
     assert kind()[0] == Server(header=kind()[0].header)
 
 
+def test_the_reference_engine_is_a_kind_of_its_own_whatever_its_metrics_are_called() -> None:
+    listed = Answer(body=json.dumps({"data": [{"id": "m", "owned_by": "paceline-sim"}]}).encode())
+    gets = {"/metrics": Answer(body=b"# TYPE vllm:x gauge\n"), "/v1/models": listed}
+    server, metrics = kind(gets=gets, extra_headers={"server": "paceline-sim"})
+    assert (server.kind, metrics.answer) == ("paceline-sim", "yes")
+    assert server.evidence == ("its models are owned by paceline-sim", "its Server header")
+
+
 @pytest.mark.parametrize("body", [b"[]", b'{"data": {}}', b'{"data": [3]}', b'{"data": [{"owned_by": []}]}'])
 def test_a_list_that_makes_no_sense_tells_nothing(body: bytes) -> None:
     version = Answer(body=b'{"version": ["1"]}')

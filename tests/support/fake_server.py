@@ -77,6 +77,7 @@ class FakeServer:
     on_request: Callable[[str, Body], Answer] | None = None
     gets: dict[str, Answer] = field(default_factory=dict)
     extra_headers: dict[str, str] = field(default_factory=dict)
+    closes_after_streams: bool = False
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
 
@@ -129,7 +130,8 @@ def serving(server: FakeServer, tls: ssl.SSLContext | None = None) -> Iterator[F
             self.send_header("content-length", str(len(answer.body) + answer.cut))
             self.end_headers()
             self.wfile.write(answer.body)
-            self.close_connection = answer.cut
+            streamed = answer.headers.get("content-type") == "text/event-stream"
+            self.close_connection = answer.cut or (streamed and server.closes_after_streams)
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True

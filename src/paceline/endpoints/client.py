@@ -2,11 +2,12 @@
 
 import os
 import re
+import select
 import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 # Enough of an answer to judge it, a long embedding included; a tiny request has no reason to give more.
 MAX_BODY_BYTES = 1024 * 1024
+# For the end of the body, which is sent with the end marker or not at all; and for closing the connection.
+_TAIL_S = 0.5
+_CLOSING_MS = 50
 # An event so named, or so written, is the last of its stream (docs/design/0002).
 _LAST_EVENT = re.compile(
     rb"\A(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.(?:completed|incomplete|failed))\r?\n)"
@@ -34,7 +38,8 @@ class Reply:
     headers: names in lower case. chunks: up to about `most_bytes` of the body, as pieces came. cut: the
     body had more than was read. elapsed_ms: from the sending to the end of what was read. sent_unix_s,
     headers_unix_s: this machine's clock at the sending and at the response head. reused: it came on a
-    connection that was open before.
+    connection that was open before. streamed: it is a stream of events. ended: its body was read to the end,
+    so that the connection can be used again, if the server lets it.
     """
 
     status: int
@@ -45,6 +50,8 @@ class Reply:
     headers_unix_s: float = 0.0
     cut: bool = False
     reused: bool = False
+    streamed: bool = False
+    ended: bool = True
 
     @cached_property
     def body(self) -> str:
@@ -111,7 +118,11 @@ class Client:
                 headers_unix_s = time.time()
                 if method == "POST":
                     self._refuse_encoding(response)
-                chunks, cut = _read(response, self._most_bytes)
+                # As it came: decoding could make a thousand times as much of it.
+                parts = response.iter_raw()
+                chunks, cut = _read(parts, self._most_bytes)
+                streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+                ended = not cut and (not streamed or self._finished(response, parts))
             return Reply(
                 status=response.status_code,
                 headers={name.lower(): value for name, value in response.headers.items()},
@@ -121,7 +132,27 @@ class Client:
                 headers_unix_s=headers_unix_s,
                 cut=cut,
                 reused=self._deadline.connections == connections,
+                streamed=streamed,
+                ended=ended,
             )
+
+    def _finished(self, response: "httpx.Response", parts: Iterator[bytes]) -> bool:
+        """Read what is behind a stream's end marker, if it ends soon; whether it did.
+
+        A server that closes the connection then has a moment to do so, lest the next request cross that.
+        """
+        import httpx
+
+        with self._deadline.within(_TAIL_S), suppress(httpx.HTTPError, httpx.StreamError, OSError):
+            for _ in parts:
+                pass
+            connection = response.extensions["network_stream"].get_extra_info("socket")
+            if connection is not None and connection.fileno() >= 0:
+                closing = select.poll()
+                closing.register(connection, select.POLLIN)
+                closing.poll(_CLOSING_MS)
+            return True
+        return False
 
     def _refuse_encoding(self, response: "httpx.Response") -> None:
         """The load generator asks for none and reads none: decoding would be part of what it measures."""
@@ -140,12 +171,11 @@ def _headers(target: Target, accept: str) -> list[tuple[str, str]]:
     return [pair for pair in own if pair[0] not in given] + target.all_headers()
 
 
-def _read(response: "httpx.Response", most_bytes: int) -> tuple[tuple[bytes, ...], bool]:
+def _read(parts: Iterator[bytes], most_bytes: int) -> tuple[tuple[bytes, ...], bool]:
     """Pieces of the body, and whether there was more than is read."""
     chunks: list[bytes] = []
     size, event = 0, bytearray()
-    # As it came: decoding could make a thousand times as much of it.
-    for part in response.iter_raw():
+    for part in parts:
         chunks.append(part)
         size += len(part)
         if size > most_bytes:

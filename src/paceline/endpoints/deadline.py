@@ -7,8 +7,8 @@ interim answers without end, is never late for them.
 import socket
 import struct
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,9 +70,25 @@ class Deadline:
         if self.expired and kind is None:
             raise TimeoutError
 
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Ends the connections after a time that is short of the deadline; nothing is late by that."""
+        timer = threading.Timer(seconds, self._shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
     def _end(self) -> None:
         with self._guard:
             self.expired = True
+        self._shut()
+
+    def _shut(self) -> None:
+        with self._guard:
             for one in self._sockets:
                 # A read that waits returns at once, and what still comes is refused by the system.
                 with suppress(OSError):

@@ -19,6 +19,7 @@ _CACHED_WORDS = 1300
 _WORDS = "the river runs past old stone walls and every night a small light burns in one high window"
 _ONE_WORD = (Message("user", "Answer with the one word yes, and nothing else."),)
 _EXACT_TOKENS = 24
+_LONGER_TOKENS = 128
 _TOOL_TOKENS = 64
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 _TOOL_PROMPT = (Message("user", "What time is it in Paris? Use the tool."),)
@@ -126,13 +127,18 @@ def exact_output(ask: Questions) -> tuple[Finding, ExactOutput | None]:
     """Whether an answer can be made as long as it may be: one of a single word is asked to go on."""
     limit = max(_EXACT_TOKENS, ask.limit)
     plain = ask.ask(streaming=False, messages=_ONE_WORD, limit=limit)
+    if plain.answered and (plain.seen["completion_tokens"] or 0) >= limit:
+        # A model may only be slow to stop.
+        filled, limit = limit, _LONGER_TOKENS
+        plain = ask.ask(streaming=False, messages=_ONE_WORD, limit=limit)
+        if not plain.answered or (plain.seen["completion_tokens"] or limit) >= limit:
+            more = f", nor those of {limit}" if plain.answered else ""
+            return unknown(f"answers do not end before their limit of {filled} tokens{more}"), None
     if not plain.answered:
         return plain.otherwise(), None
     before = plain.seen["completion_tokens"]
     if before is None:
         return unknown("usage tells no answer's length"), None
-    if before >= limit:
-        return unknown(f"the answer filled its {limit} tokens without being told to"), None
     fields: tuple[ExactOutput, ...] = ("ignore_eos", "min_tokens")
     why = []
     for name in fields:

@@ -7,6 +7,7 @@ yes, no or unknown with its reason, and the whole is bounded in requests, tokens
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from paceline import __version__
 from paceline.endpoints import features
@@ -227,12 +228,18 @@ def _rate_limit_finding(client: BoundedClient) -> Finding:
 
 
 def _keep_alive(client: BoundedClient) -> Finding:
-    """Whether a connection was used again after an answer that was read whole."""
-    if any(reply.reused for reply in client.heard):
-        return yes()
-    if not any(not before.cut for before in client.heard[:-1]):
+    """Whether a connection was used again after answers that were read to their end, streamed and whole."""
+    kept: dict[str, list[bool]] = {"streamed": [], "whole": []}
+    for before, after in pairwise(client.heard):
+        if before.ended:
+            kept["streamed" if before.streamed else "whole"].append(after.reused)
+    closes = [kind for kind, reused in kept.items() if reused and not any(reused)]
+    if not any(kept.values()):
         return unknown("there were not two answers")
-    return no(f"each of {len(client.heard)} answers came on a new connection")
+    if closes:
+        every = all(reused == [] or kind in closes for kind, reused in kept.items())
+        return no(f"it closes the connection after each {'' if every else closes[0] + ' '}answer")
+    return yes()
 
 
 def _cost(client: BoundedClient) -> Cost:

@@ -22,8 +22,9 @@ _METRICS = (
     ("tensorrt-llm", r"trtllm_|nv_trt_llm_"),
     ("triton", r"nv_inference_"),
 )
-_SERVER_HEADER = (("llama.cpp", r"llama\.cpp"), ("paceline-sim", r"paceline-sim"), ("ollama", r"ollama"))
-_OWNED_BY = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "library": "ollama"}
+_SIM = "paceline-sim"
+_SERVER_HEADER = (("llama.cpp", r"llama\.cpp"), (_SIM, _SIM), ("ollama", r"ollama"))
+_OWNED_BY = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "library": "ollama", _SIM: _SIM}
 _OTHER_HEADERS = (
     ("openai", "openai-processing-ms"),
     ("anthropic", "anthropic-organization-id"),
@@ -53,7 +54,9 @@ def server_kind(client: BoundedClient, listing: Reply | None) -> tuple[Server, F
         if any(name in one.headers for one in client.heard)
     ]
     version = _version(client, f"{root}/version")
-    found = evidence[0][0] if evidence else None
+    kinds = [kind for kind, _ in evidence]
+    # The reference engine speaks for others: its metrics have their names.
+    found = _SIM if _SIM in kinds else next(iter(kinds), None)
     # One that speaks for another kind is a gateway's or a mistake; it is not used.
     reasons = tuple(dict.fromkeys(reason for kind, reason in evidence if kind == found))
     return Server(kind=found, version=version, header=header, evidence=reasons), metrics
