@@ -70,6 +70,7 @@ def test_a_page_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     page = read_page("x 1\n" * 5_000, {"x"})
     assert len(page.samples) == exposition.MOST_SAMPLES
     assert page.left_out == 5_000 - exposition.MOST_SAMPLES
+    assert page.partial == {"x"}
     long = "y" * exposition.LONGEST_LINE
     assert read_page(f'x{{a="{long}"}} 1\nx 2\n', {"x"}).left_out == 1
     monkeypatch.setattr(exposition, "MOST_LINES", 10)

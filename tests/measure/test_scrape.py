@@ -206,7 +206,7 @@ def test_a_server_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyP
     assert len(asked) == 1
 
 
-def test_a_page_without_an_end_is_read_so_far_and_no_further() -> None:
+def test_a_page_without_an_end_is_a_failed_look_since_its_sums_would_be_too_low() -> None:
     sent = [0]
 
     def floods(connection: socket.socket) -> None:
@@ -215,10 +215,17 @@ def test_a_page_without_an_end_is_read_so_far_and_no_further() -> None:
         while True:
             sent[0] += connection.send(filler)
 
-    with raw(floods) as url:
-        assert look(url) == {"running_requests": 3.0, "generation_tokens_total": 70.0}
+    with raw(floods) as url, pytest.raises(LookError, match="longer than 4 MiB"):
+        look(url)
     # What lies in the buffers of the two sockets comes on top.
     assert sent[0] < 4 * scrape.MOST_BYTES
+
+
+def test_a_page_of_too_many_lines_is_a_failed_look() -> None:
+    with serving(FakeServer(gets={"/metrics": answer("\n" * 300_000 + PAGE)})) as server:
+        with pytest.raises(LookError, match="200,000 lines"):
+            look(server.url)
+        assert find_metrics(Target.parse(server.url), ServerWatch()) is None
 
 
 def test_how_often_has_a_limit_and_a_run_knows_what_was_asked() -> None:

@@ -56,6 +56,29 @@ def test_values_are_scaled_chosen_by_labels_and_combined(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        'my_running{state="busy"} -3\n',
+        'my_running{state="busy"} 1e308\nmy_running{state="busy",pool="2"} 1e308\n',
+        'my_running{state="busy"} -1e308\nmy_running{state="busy",pool="2"} -1e308\n',
+        'my_running{state="busy"} 1e19\n',
+        'my_running{state="busy"} 1\n' * 5_000,
+        'my_running{state="busy"} 1\nmy_running{state="busy",x="' + "y" * 20_000 + '"} 1\n',
+        "my_kv_old -1\n",
+        'my_kv_old 1e308\nmy_kv_old{e="2"} 1e308\n',
+    ],
+)
+def test_what_no_server_can_have_and_what_is_read_in_part_is_left_out(tmp_path: Path, page: str) -> None:
+    assert mine(tmp_path).values("my_lora -2\n" + page) == {"lora_slots": -2.0}
+
+
+def test_no_counter_is_below_0(tmp_path: Path) -> None:
+    own = '[engine.mine]\nmetrics = [{ name = "own", from = "own_total", kind = "counter" }]\n'
+    engine = load_table(written(tmp_path, HEAD + own)).engines["mine"]
+    assert (engine.values("own_total -1\n"), engine.values("own_total 0\n")) == ({}, {"own": 0.0})
+
+
 def test_what_is_a_sum_of_two_metrics_needs_both() -> None:
     llama = built_in_table().engines["llama.cpp"]
     page = "llamacpp:prompt_tokens_total 30\n"

@@ -249,6 +249,21 @@ def test_samples_too_few_for_a_figure_are_no_figure(home: Path) -> None:
     assert render_html(report)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_figures_beyond_all_numbers_leave_the_report_whole(home: Path) -> None:
+    """As an older Paceline stored them, or a table of one's own gives them."""
+    wild = {
+        "running_requests": ("gauge", lambda t: 1e308),
+        "generation_tokens_total": ("counter", lambda t: 1e308 if int(t * 4) % 2 else 0.0),
+        "waiting_requests": ("gauge", lambda t: float("inf")),
+        "kv_cache_use": ("gauge", lambda t: float("nan")),
+    }
+    report = made(home, [samples(wild)], TOLD)
+    assert json.loads(json.dumps(report.to_dict(), allow_nan=False))["server"]
+    assert render_text(report)
+    assert render_html(report)
+
+
 def test_without_samples_nothing_is_said(healthy: Report) -> None:
     assert "server" not in healthy.to_dict()
     assert "by its own metrics" not in render_text(healthy)

@@ -33,11 +33,15 @@ class Sample:
 
 @dataclass
 class Page:
-    """What was read. `bad`: lines of wanted metrics that make no sense. `left_out`: too many, or too long."""
+    """What was read. `bad`: lines of wanted metrics that make no sense. `left_out`: too many, or too long.
+
+    `partial`: metrics of which lines were left out, so that a sum of the others is too low.
+    """
 
     samples: list[Sample] = field(default_factory=list)
     bad: int = 0
     left_out: int = 0
+    partial: set[str] = field(default_factory=set)
 
 
 def read_page(text: str, wanted: Collection[str]) -> Page:
@@ -53,6 +57,7 @@ def read_page(text: str, wanted: Collection[str]) -> Page:
             continue
         if len(line) > LONGEST_LINE or len(page.samples) >= MOST_SAMPLES:
             page.left_out += 1
+            page.partial.add(found.group())
             continue
         _read_line(line.rstrip("\r"), found, page)
     return page

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from paceline.endpoints.client import Client
 from paceline.endpoints.target import Target
 from paceline.errors import ConfigError, EndpointError
+from paceline.measure.exposition import MOST_LINES
 from paceline.measure.sampler import LookError, Reading
 from paceline.measure.server_table import EngineTable, ServerTable, load_table
 
@@ -127,8 +128,12 @@ def _page(client: Client, path: str) -> str:
         raise _UnansweredError(error.message.removeprefix(f"{client.target.display}: ")) from None
     if reply.status != 200:
         raise LookError(f"{path} answers with status {reply.status}")
-    # The last line of a page that was too long may be half a line.
-    return reply.body.rpartition("\n")[0] if reply.cut else reply.body
+    # A sum over the beginning of a page would be too low, and not look so.
+    if reply.cut:
+        raise LookError(f"{path} is longer than {MOST_BYTES >> 20} MiB")
+    if reply.body.count("\n") > MOST_LINES:
+        raise LookError(f"{path} has more than {MOST_LINES:,} lines")
+    return reply.body
 
 
 def find_metrics(target: Target, watch: ServerWatch) -> MetricsSource | None:

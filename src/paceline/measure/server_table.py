@@ -1,5 +1,6 @@
 """The table from engines' metrics to Paceline's names: `server_metrics.toml`, and a user's own over it."""
 
+import math
 import re
 import tomllib
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from paceline.stats.server_quantities import QUANTITIES, Kind
 MAX_FILE_BYTES = 1_000_000
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}")
+# Tokens, bytes, joules: nothing that is counted comes near.
+_TOO_MUCH = 1e18
 _HINT = "docs/reference/server-metrics.md shows the form"
 
 
@@ -84,6 +87,11 @@ class Line(BaseModel):
         known = QUANTITIES.get(self.name)
         return known.kind if known is not None else self.kind or "gauge"
 
+    def may_be(self, value: float) -> bool:
+        """Whether a server can have so much of it. A gauge of the user's own may be below 0."""
+        own_gauge = self.name not in QUANTITIES and self.its_kind == "gauge"
+        return math.isfinite(value) if own_gauge else 0.0 <= value < _TOO_MUCH
+
     def value(self, samples: Sequence[Sample]) -> float | None:
         """What the page says of it; None where it says nothing."""
         found = (self._of_metric(metric, samples) for metric in self.metric)
@@ -129,10 +137,11 @@ class EngineTable(BaseModel):
         return frozenset(name for one in self.metrics for name in (*one.metric, *one.plus))
 
     def values(self, text: str) -> dict[str, float]:
-        """What a page says, by Paceline's names."""
-        samples = self._once_each(read_page(text, self.wanted).samples)
-        found = {one.name: one.value(samples) for one in self.metrics}
-        return {name: value for name, value in found.items() if value is not None}
+        """What a page says, by Paceline's names; nothing of a metric of which a part was left out."""
+        page = read_page(text, self.wanted)
+        samples = self._once_each([one for one in page.samples if one.name not in page.partial])
+        found = ((one, one.value(samples)) for one in self.metrics)
+        return {one.name: value for one, value in found if value is not None and one.may_be(value)}
 
     def _once_each(self, samples: list[Sample]) -> list[Sample]:
         if not self.repeated:

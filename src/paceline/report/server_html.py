@@ -1,5 +1,6 @@
 """The server's side in the HTML report: what it said over the time of the run, and a table."""
 
+import math
 from typing import Any
 
 import altair as alt
@@ -106,6 +107,8 @@ def _rates(clock: _Clock, series: Series, what: str) -> Rows:
 
 
 def _few(rows: Rows) -> Rows:
+    """No more than can be drawn, and nothing for which JSON has no number: a rate may overflow."""
+    rows = [row for row in rows if math.isfinite(row["value"])]
     return rows[:: max(1, -(-len(rows) // MOST_POINTS))]
 
 
