@@ -63,6 +63,19 @@ def test_a_killed_sweep_goes_on(cli: Cli, sim: SimProcess) -> None:
     assert "is complete" in again.err
 
 
+def test_a_step_that_cannot_be_measured_leaves_what_there_is_and_says_how_to_go_on(
+    cli: Cli, sim: SimProcess
+) -> None:
+    over = ("--over", "tokenizer=words,nowhere-at-all", "--order", "up")
+    done = cli("sweep", sim.url, *QUICK, *over, "-n", "2")
+    study = open_study("latest")
+    assert (done.code, study.state, len(study.manifest.steps)) == (2, "failed", 1)
+    assert "nowhere-at-all" in done.err
+    assert f"paceline study show {study.id}" in done.err
+    assert f"paceline study resume {study.id} goes on" in done.err
+    assert cli("study", "show", study.id).code == 0
+
+
 def test_ctrl_c_ends_a_sweep_with_a_report_of_what_there_is(sim: SimProcess) -> None:
     process = spawn("sweep", sim.url, *QUICK, "--over", "concurrency=1..64", "-d", "2s", "--json", "-")
     until = time.monotonic() + 60
@@ -100,6 +113,8 @@ def test_a_capacity_of_a_wall(cli: Cli, sims: Sims) -> None:
         (("sweep", "--over", "concurrency=8..1"), "no range upward"),
         (("sweep", "--over", "prompt_token=1"), "prompt_token"),
         (("sweep", "--over", "rate=1", "--rate", "2"), "--rate"),
+        (("sweep", "--over", "concurrency=1", "-c", "2"), "--concurrency and --over"),
+        (("sweep", "--over", f"rate=1..{'9' * 400}"), "no range upward"),
         (("sweep", "--over", "rate=1", "--order", "sideways"), "--order"),
         (("sweep", "--over", "rate=1", "--settle", "5"), "--settle"),
         (("capacity",), "objectives"),

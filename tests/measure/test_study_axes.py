@@ -31,6 +31,9 @@ def job(**options: Any) -> Job:
         ('prompt_tokens=["choice:1,2", 512]', ("choice:1,2", 512)),
         ("streaming=true,false", (True, False)),
         ("concurrency=2,2,1..2", (2, 1)),
+        ("concurrency=[1, 1.0, 2.0]", (1, 2)),
+        ("rate=1,1.0,1e0,1.5", (1, 1.5)),
+        ("kv=[1, 1.0, true, 1e300]", (1, True, 1e300)),
     ],
 )
 def test_values(text: str, values: tuple[Any, ...]) -> None:
@@ -54,6 +57,10 @@ def test_values(text: str, values: tuple[Any, ...]) -> None:
         "prompt_tokens=[]",
         "rate=1..1e9:1",
         "rate=1..9000:1",
+        f"rate=1..{'9' * 400}",
+        f"rate=1..{'9' * 400}:1",
+        f"rate=0.{'0' * 200}1..{'9' * 300}",
+        f"rate=1..9:0.{'0' * 320}1",
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str) -> None:

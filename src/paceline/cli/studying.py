@@ -27,7 +27,7 @@ def run_study(writer: "StudyWriter", job: "Job", first: "Prepared | None" = None
     talk(f"{writer.manifest.kind} {writer.id} of {writer.manifest.endpoint}, model {writer.manifest.model}")
     for note in first.notes if first is not None else ():
         talk(f"  {note}")
-    with writer, _watching(writer) as watch:
+    with _kept(writer), writer, _watching(writer) as watch:
         runner: Runner = Runner(
             writer=writer,
             judge=step_figures,
@@ -36,6 +36,21 @@ def run_study(writer: "StudyWriter", job: "Job", first: "Prepared | None" = None
             keep_salt=bool(asked["keep_salt"]),
         )
         (run_sweep if writer.manifest.kind == "sweep" else run_capacity)(runner, job)
+
+
+@contextmanager
+def _kept(writer: "StudyWriter") -> Iterator[None]:
+    """What ends a study in its midst says that nothing measured is lost."""
+    from paceline.errors import PacelineError
+
+    try:
+        yield
+    except PacelineError as error:
+        done = writer.manifest.steps
+        shown = f"what has ended is kept (paceline study show {writer.id}); " if done else ""
+        resume = f"{shown}paceline study resume {writer.id} goes on"
+        error.hint = f"{error.hint}; {resume}" if error.hint else resume
+        raise
 
 
 @contextmanager

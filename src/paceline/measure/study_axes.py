@@ -44,7 +44,8 @@ class Axis:
             values = [value for part in rest.split(",") for value in _part(name, part.strip())]
         if name in LOAD_AXES:
             _check_load(name, values)
-        unique = list(dict.fromkeys(json.dumps(value) for value in values))
+        # 1 and 1.0 are one load, true is none.
+        unique = list(dict.fromkeys(json.dumps(_plain(value)) for value in values))
         return cls(name, tuple(json.loads(value) for value in unique))
 
 
@@ -116,18 +117,21 @@ def _part(name: str, text: str) -> list[Any]:
         return [_scalar(text)]
     first, last = float(found.group(1)), float(found.group(2))
     step = None if found.group(3) is None else float(found.group(3))
-    if first > last or first <= 0.0 or step == 0.0:
+    if first > last or first <= 0.0 or step == 0.0 or math.isinf(last):
         raise ConfigError(f"--over {name}: {text} is no range upward from above 0", f"write {_FORMS}")
     if step is None:
-        values = [first * 2.0**k for k in range(math.floor(math.log2(last / first) + 1e-9) + 1)]
+        doublings = math.floor(math.log2(last) - math.log2(first) + 1e-9)
+        values = [math.ldexp(first, k) for k in range(doublings + 1)]
         if values[-1] < last * (1.0 - 1e-9):
             values.append(last)
     else:
-        n = math.floor((last - first) / step + 1e-9) + 1
-        if n > MOST_POINTS:
-            raise ConfigError(f"--over {name}: {text} has {n} values", "take a larger step")
-        values = [first + k * step for k in range(n)]
-    return [_plain(round(value, 9)) for value in values]
+        steps = (last - first) / step + 1e-9
+        if steps >= MOST_POINTS:
+            raise ConfigError(
+                f"--over {name}: {text} has more than {MOST_POINTS} values", "take a larger step"
+            )
+        values = [first + k * step for k in range(math.floor(steps) + 1)]
+    return [round(value, 9) for value in values]
 
 
 def _scalar(text: str) -> Any:
@@ -137,8 +141,10 @@ def _scalar(text: str) -> Any:
         return text
 
 
-def _plain(value: float) -> float | int:
-    return int(value) if value == int(value) else value
+def _plain(value: Any) -> Any:
+    """A float that is whole as an int, as far as floats hold whole numbers exactly."""
+    whole = isinstance(value, float) and abs(value) <= 2.0**53 and value == int(value)
+    return int(value) if whole else value
 
 
 def _check_load(name: str, values: Sequence[Any]) -> None:

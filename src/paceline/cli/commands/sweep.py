@@ -1,7 +1,8 @@
 """`paceline sweep`: one endpoint at many loads, or with many kinds of request."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from paceline.cli.request_options import RequestFlags
 from paceline.cli.server_options import ServerFlags
 from paceline.cli.study_options import STUDY, StudyReportFlags
 from paceline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from paceline.measure.study_axes import Axis
 
 DURATION, WARMUP = "30s", "5s"
 
@@ -83,6 +87,7 @@ def sweep(  # noqa: PLR0917
     # 0 is no duration, and a wish that makes sense.
     settle_ns = 0 if settle.strip() in ("0", "0s") else parse_duration_ns(settle, "--settle")
     first_rate = next((axis.values[0] for axis in axes if axis.name == RATE), None)
+    _check_one_answer(axes, load)
     load = _with_defaults(load, first_rate)
     job = asked_job(url, model=model, load=load, requests=requests, endpoint=endpoint, server=server, slo=slo)
     threads = load.threads if load.threads is not None else settings().measure.threads
@@ -116,8 +121,13 @@ def _with_defaults(load: LoadFlags, first_rate: float | None) -> LoadFlags:
     """Steps of half a minute, if nothing else is said; a rate that is varied is a rate."""
     if load.duration is None and load.requests is None and load.jobs is None:
         load = replace(load, duration=DURATION, warmup=load.warmup or WARMUP)
-    if first_rate is not None:
-        if load.rate is not None:
-            raise ConfigError("--rate and --over rate are two answers to one question", "leave --rate out")
-        load = replace(load, rate=first_rate)
-    return load
+    return load if first_rate is None else replace(load, rate=first_rate)
+
+
+def _check_one_answer(axes: "Sequence[Axis]", load: LoadFlags) -> None:
+    """A load that is varied has no other. Raises ConfigError."""
+    for name, given in (("rate", load.rate), ("concurrency", load.concurrency)):
+        if given is not None and any(axis.name == name for axis in axes):
+            raise ConfigError(
+                f"--{name} and --over {name} are two answers to one question", f"leave --{name} out"
+            )
