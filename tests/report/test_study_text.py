@@ -1,5 +1,6 @@
 from paceline.report.study_csv import csv_columns, render_csv
 from paceline.report.study_text import render_markdown, render_text
+from paceline.report.study_words import at_words
 from tests.report.study_samples import capacity, figures, step, study, sweep
 
 
@@ -62,3 +63,12 @@ def test_csv_has_a_line_a_point_and_an_empty_field_for_nothing() -> None:
     assert first[:6] == ["1", "1", "0", "100", "100", "trusted"]
     assert float(first[6]) == 20.0
     assert set(last[6:]) == {""}
+
+
+def test_values_are_shown_as_they_were_given() -> None:
+    axes = {"streaming": True, "prompt_tokens": "8"}
+    report = study([step(n, {**axes, "concurrency": n + 1, "streaming": n > 1}) for n in range(4)])
+    text = render_text(report)
+    assert "streaming=true, prompt_tokens=8" in text
+    assert "streaming=false" in text
+    assert at_words({"streaming": True, "rate": 0.5}) == "streaming true, rate 0.5"

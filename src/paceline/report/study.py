@@ -167,7 +167,7 @@ def build_study_report(study: StoredStudy) -> StudyReport:
     x = next((name for name in axes if name in LOAD_AXES), axes[0] if axes else "concurrency")
     groups: dict[str, dict[str, list[StudyStep]]] = {}
     for step in manifest.steps:
-        label = ", ".join(f"{name}={value}" for name, value in step.at.items() if name != x)
+        label = ", ".join(f"{name}={given_word(value)}" for name, value in step.at.items() if name != x)
         groups.setdefault(label, {}).setdefault(json.dumps(step.at.get(x)), []).append(step)
     series = []
     for label, by_x in sorted(groups.items()):
@@ -278,6 +278,11 @@ def _trust(figures: dict[str, Any]) -> Trust:
 
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def given_word(value: Any) -> str:
+    """As it was given: true, and not Python's True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _series_dict(series: Series) -> dict[str, Any]:

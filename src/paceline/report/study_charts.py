@@ -11,6 +11,8 @@ from paceline.report.study_words import at_words, value_words, x_words
 HEIGHT = 240
 # From this ratio of the ends on, loads are drawn by their logarithm.
 _WIDE = 8.0
+# An axis of figures that hardly differ shows at least this share of the greatest, else noise fills it.
+_NARROWEST = 0.1
 # More points than these have no room for their names.
 _MOST_NAMED = 14
 _PALETTE = [ACCENT, SECOND, "#b0722a", "#8a5cc2", "#c0506e", "#5d8a3a"]
@@ -40,7 +42,7 @@ def _interactivity_chart(report: StudyReport) -> Spec | None:
     if len(rows) < 2:
         return None
     base = alt.Chart(inline(rows))
-    x = alt.X("x:Q", title="tokens a second at the median user", scale=alt.Scale(zero=False))
+    x = alt.X("x:Q", title="tokens a second at the median user", scale=_figures_scale(rows))
     y = alt.Y("y:Q", title="tokens a second in all", scale=alt.Scale(zero=True))
     colour = _colour(report)
     tooltip = [
@@ -189,6 +191,16 @@ def _x(report: StudyReport, rows: list[dict[str, Any]]) -> alt.X:
     scale = alt.Scale(type="log", nice=False, padding=8) if wide else alt.Scale(zero=False, padding=8)
     axis = alt.Axis(format="~r", values=_ticks(values) if wide else None) if wide else alt.Axis(format="~r")
     return alt.X("x:Q", title=x_words(report), scale=scale, axis=axis)
+
+
+def _figures_scale(rows: list[dict[str, Any]]) -> alt.Scale:
+    """Of figures that need not begin at zero, and their intervals, where they are told."""
+    values = [float(row[key]) for row in rows for key in ("x", "x_lo", "x_hi") if row.get(key) is not None]
+    least, most = min(values), max(values)
+    if most - least >= _NARROWEST * most:
+        return alt.Scale(zero=False)
+    middle, half = (least + most) / 2.0, _NARROWEST * most / 2.0
+    return alt.Scale(domain=[middle - half, middle + half], zero=False)
 
 
 def _ticks(values: list[float]) -> list[float]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from paceline.report.study import Band, Point, Series, StudyReport
+from paceline.report.study import Band, Point, Series, StudyReport, given_word
 from paceline.report.words import arrival_words, load_words, share, workload_words
 from paceline.units import format_duration_ns, format_number, format_percentage
 
@@ -38,8 +38,8 @@ def x_words(report: StudyReport) -> str:
 
 
 def value_words(value: Any) -> str:
-    """A value of an axis."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """A value of an axis, as it was given."""
+    return f"{value:.4g}" if isinstance(value, float) else given_word(value)
 
 
 def at_words(at: Mapping[str, Any]) -> str:
