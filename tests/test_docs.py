@@ -29,6 +29,13 @@ def test_every_page_under_docs_is_linked_from_another() -> None:
     assert orphans == []
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "README.md"], ids=["README", "docs"])
+def test_every_guide_is_linked_from_the_first_pages(page: Path) -> None:
+    linked = {(page.parent / link).resolve() for link in LINK.findall(page.read_text()) if "://" not in link}
+    guides = {guide.resolve() for guide in (ROOT / "docs" / "guides").glob("*.md")}
+    assert guides - linked == set()
+
+
 def test_make_targets_of_the_readme_exist() -> None:
     targets = set(re.findall(r"\bmake ([a-z]+)", (ROOT / "README.md").read_text()))
     assert {"demo", "test"} <= targets
