@@ -99,7 +99,7 @@ def test_the_reference_engine_is_found_to_be_what_it_is() -> None:
         engine.stop()
     assert {name for name, one in found.protocols.items() if one.answers.answer == "yes"} == set(PROTOCOLS)
     assert (found.models, found.model, found.server.header) == (("truth",), "truth", "paceline-sim")
-    assert found.server.kind == "tgi"
+    assert found.server.kind == "paceline-sim"
     features = found.features
     assert features.images.value == 77
     assert features.exact_output.reason == "ignore_eos: 24 tokens in place of 4"
