@@ -8,6 +8,7 @@ from paceline.measure.job import Job
 from paceline.measure.study import Runner, StepPlan, end_state
 from paceline.measure.study_axes import CONCURRENCY, RATE, job_at
 from paceline.measure.study_overload import OverloadRule
+from paceline.stats.capacity_margin import Closeness
 from paceline.stats.capacity_search import Asked, Finding, Observation, finding, next_loads
 from paceline.store.studies import StudyStep
 
@@ -52,7 +53,9 @@ class CapacityPlan:
         met = tuple(
             int(counts["met"] if name == ALL else counts["met_by_limit"][name]) for name in self.criteria
         )
-        return Observation(float(step.at[self.axis]), int(counts["attempted"]), met)
+        kept = counts.get("close") or {}
+        close = tuple(Closeness.of(kept.get(name), self.search.share) for name in self.criteria)
+        return Observation(float(step.at[self.axis]), int(counts["attempted"]), met, close)
 
     def observations(self, steps: Sequence[StudyStep]) -> list[Observation]:
         """What the steps say, without those in which the client failed: they say nothing of the endpoint."""
@@ -147,7 +150,7 @@ def _step(plan: CapacityPlan, job: Job, load: float, steps: list[StudyStep]) -> 
 def _stretch(plan: CapacityPlan, steps: list[StudyStep], load: float) -> float:
     """How long the step lasts against the usual: half on the way up, more where requests cluster."""
     seen = plan.observations(steps)
-    if all(one.passes(plan.search.share) for one in seen):
+    if not any(one.fails(plan.search.share) for one in seen):
         return _BRACKET_SHARE
     near = [one for one in seen if load / 1.5 <= one.load <= load * 1.5 and one.attempted]
     if not near:

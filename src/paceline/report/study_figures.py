@@ -6,7 +6,9 @@ import numpy as np
 
 from paceline.report.figures import clean, estimate_dict
 from paceline.report.model import FROM_INTENDED, Report, build_report
+from paceline.stats.capacity_margin import QUANTILES
 from paceline.stats.frame import MISSING, Frame
+from paceline.stats.goodput import Slo, closeness
 from paceline.store.runs import StoredRun
 
 # Reasons by which the load was not the one that was asked for.
@@ -40,6 +42,7 @@ def step_figures(run: StoredRun, cut_short: bool) -> dict[str, Any]:
         "by_outcome": evidence.by_outcome,
         "met": None if met is None else met.met,
         "met_by_limit": {} if met is None else met.met_by_limit,
+        "close": closeness(evidence.rows, evidence.samples, Slo(run.manifest.slo or {}), QUANTILES),
         "from_due": evidence.open_loop,
         "output_tok_s": pace.output_tok_s,
         "requests_s": pace.requests_s,

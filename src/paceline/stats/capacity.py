@@ -35,7 +35,9 @@ _NEAR = 0.15
 # More than this times what may be missed is no longer on the curve.
 _MANY_MISSES = 6.0
 _COARSE, _FINE = 97, 101
-_NEGLIGIBLE = 1e-7
+# The fine grid leaves out so much at each end, far less than any interval does.
+_NEGLIGIBLE = 5e-4
+_IMPOSSIBLE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -62,56 +64,79 @@ class Posterior:
 
     def quantile(self, p: float) -> float:
         """The load under which the capacity lies with probability `p`."""
-        return math.exp(float(np.interp(p, self._below, self.log_load)))
+        return math.exp(float(np.interp(p, self._below, self._edges)))
 
     def above(self, load: float) -> float:
         """The probability that the capacity is more than `load`."""
-        return 1.0 - float(np.interp(math.log(load), self.log_load, self._below, left=0.0, right=1.0))
+        return 1.0 - float(np.interp(math.log(load), self._edges, self._below, left=0.0, right=1.0))
+
+    @property
+    def _edges(self) -> Floats:
+        """Between the capacities of the grid, and half a step beyond its ends: float64[g + 1]."""
+        half = 0.5 * (self.log_load[1] - self.log_load[0])
+        return np.append(self.log_load - half, self.log_load[-1] + half)
 
     @property
     def _below(self) -> Floats:
-        below: Floats = np.cumsum(self.weight) - 0.5 * self.weight
-        return below
+        return np.append(0.0, np.cumsum(self.weight))
 
 
-def posterior(steps: Sequence[Step], share: float, lowest: float, highest: float) -> Posterior:
+def posterior(
+    steps: Sequence[Step],
+    share: float,
+    lowest: float,
+    highest: float,
+    meets: tuple[float, float] | None = None,
+) -> Posterior:
     """The posterior of the capacity; its prior is uniform in the logarithm of the load.
 
     `share`: of attempted requests that have to meet the objectives, in (0, 1). `lowest`, `highest`: the range
-    of loads of interest; the capacity may lie beyond it by a factor of 8.
+    of loads of interest; the capacity may lie beyond it by a factor of 8. `meets`: a load that meets by its
+    margin, and the chance that it does not after all; its steps count for that alone.
     """
+    if meets is not None:
+        steps = [step for step in steps if step.load != meets[0]]
     loads = np.log([step.load for step in steps])
     grid = np.linspace(math.log(lowest / BEYOND), math.log(highest * BEYOND), _COARSE)
     tables = [_told(step, share, near=True) for step in steps]
     # Which steps are near is found out first, and then where the capacity lies, ever more finely.
     for points in (_COARSE, _FINE, _FINE):
-        weight = _marginal(tables, loads, share, grid)[0]
+        weight = _marginal(tables, loads, share, grid, meets)[0]
         middle = float(np.interp(0.5, np.cumsum(weight) - 0.5 * weight, grid))
         near = np.abs(loads - middle) <= _NEAR
         tables = [_told(step, share, near=bool(close)) for step, close in zip(steps, near, strict=True)]
         if points == _FINE:
-            kept = np.flatnonzero(weight > _NEGLIGIBLE)
+            below = np.cumsum(weight)
+            kept = np.flatnonzero((below > _NEGLIGIBLE) & (below - weight < 1.0 - _NEGLIGIBLE))
             grid = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], _FINE)
-    return Posterior(grid, *_marginal(tables, loads, share, grid))
+            if meets is not None:
+                # What is known changes at that load, which is to lie between two capacities of the grid.
+                width = grid[1] - grid[0]
+                place = (math.log(meets[0]) - grid[0]) / width - 0.5
+                grid += (place - round(place)) * width
+    return Posterior(grid, *_marginal(tables, loads, share, grid, meets))
 
 
 def _told(step: Step, share: float, *, near: bool) -> Floats:
     """What a step tells of the share at its load, as a table like that of `_table`.
 
     Where too many missed, the load may be more than can be served at all, and the share then only says how
-    long the step was; or something else went wrong. So the step counts as one request that missed, and never
-    as more than that is evidence at the share asked for.
+    long the step was; or something else went wrong. So all that counts is that many missed, and never for
+    more than that is evidence at the share asked for.
     """
     if step.attempted - step.met > _MANY_MISSES * (1.0 - share) * step.attempted:
-        p = np.minimum(1.0 / (1.0 + np.exp(-_LOGITS)), share)
-        return np.tile(np.log1p(-p), (len(_INFLATIONS), 1))
+        return _overloaded(step.attempted, share, near)
     return (_table if near else _side)(step.attempted, step.met, share)
 
 
-def _marginal(tables: list[Floats], loads: Floats, share: float, grid: Floats) -> tuple[Floats, float, float]:
+def _marginal(
+    tables: list[Floats], loads: Floats, share: float, grid: Floats, meets: tuple[float, float] | None
+) -> tuple[Floats, float, float]:
     """The weight of each capacity of the grid, and the expected slope and inflation."""
     total = np.zeros((len(_INFLATIONS), len(_FLOORS), len(grid), len(_SLOPES)))
     total -= (_LESS_LIKELY * np.log(_INFLATIONS))[:, None, None, None]
+    if meets is not None:
+        total += np.where(grid < math.log(meets[0]) - 1e-12, math.log(meets[1]), 0.0)[:, None]
     places, starts = _floored(share)
     for table, load in zip(tables, loads, strict=True):
         fall = (load - grid)[:, None] * _SLOPES
@@ -174,3 +199,22 @@ def _side(attempted: int, met: int, share: float) -> Floats:
     else:
         side[:, wall:] = 0.0
     return side
+
+
+@lru_cache(maxsize=4096)
+def _overloaded(attempted: int, share: float, near: bool) -> Floats:
+    """The same of a step in which too many missed.
+
+    Near the capacity: the chance that so many do, of as many independent requests as the step is worth (a
+    binomial tail, as an incomplete beta function). It tells of the dependence: with little of it no step at
+    the capacity could miss so much. Farther away the step counts as one request that missed.
+    """
+    from scipy.special import betainc
+
+    q = 1.0 - np.minimum(1.0 / (1.0 + np.exp(-_LOGITS)), share)
+    if not near:
+        return np.tile(np.log(q), (len(_INFLATIONS), 1))
+    worth = np.maximum(attempted / _INFLATIONS, 1.0)[:, None]
+    least = np.maximum(min(_MANY_MISSES * (1.0 - share), 1.0) * worth, 1.0)
+    tail: Floats = np.log(np.maximum(betainc(least, worth - least + 1.0, q[None, :]), _IMPOSSIBLE))
+    return tail

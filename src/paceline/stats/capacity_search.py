@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from paceline.stats.capacity import Posterior, Step, posterior
+from paceline.stats.capacity_margin import Closeness, chance_to_miss
 
 Verdict = Literal["found", "not enough data", "above the range", "below the range"]
 
@@ -21,6 +22,8 @@ _STEPS_A_ROUND = 3
 _STRIDE = 2.0
 # A load is not tried again when the capacity lies above it with less than this probability.
 _HOPELESS = 0.05
+# The walk upward ends at a step that missed more than would happen by chance with this probability.
+_BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,31 @@ class Asked:
 
 @dataclass(frozen=True)
 class Observation:
-    """One step: `met` has, for each criterion, the number of `attempted` requests that met it."""
+    """One step: `met` has, for each criterion, the number of `attempted` requests that met it.
+
+    `close`: for each criterion, how close they came to the limit, where that is known.
+    """
 
     load: float
     attempted: int
     met: tuple[int, ...]
+    close: tuple[Closeness | None, ...] | None = None
 
     def passes(self, share: float) -> bool:
         """Whether it met every criterion, by itself."""
         return all(met >= share * self.attempted for met in self.met)
+
+    def fails(self, share: float) -> bool:
+        """Whether it missed more than chance explains: one of three requests may well fail."""
+        from scipy.special import bdtrc
+
+        worst = self.attempted - min(self.met)
+        return worst > 0 and float(bdtrc(worst - 1, self.attempted, 1.0 - share)) < _BY_CHANCE
+
+    @property
+    def clear(self) -> bool:
+        """Whether every criterion was met by a wide margin."""
+        return self.close is not None and all(one is not None and one.clear for one in self.close)
 
 
 @dataclass(frozen=True)
@@ -105,7 +124,7 @@ def next_loads(observations: Sequence[Observation], asked: Asked, seed: int) -> 
         return [asked.rounded(asked.lowest)]
     if finding(observations, asked).verdict != "not enough data":
         return []
-    if all(one.passes(asked.share) for one in observations):
+    if not any(one.fails(asked.share) for one in observations):
         top = max(one.load for one in observations)
         return [asked.rounded(top * _STRIDE)] if top < asked.highest else [top]
     if max(one.load for one in observations) <= asked.lowest:
@@ -128,17 +147,52 @@ def next_loads(observations: Sequence[Observation], asked: Asked, seed: int) -> 
         max(known.quantile(_QUANTILES[1]), middle * _BESIDE),
     ]
     if asked.whole:
+        wall = _wall(observations)
+        below = math.floor(middle if wall is None else wall)
         # Between two neighbours lies the capacity of a wall.
-        wanted = [wanted[0], middle, math.floor(middle) + 1.0, math.ceil(wanted[2])]
+        beside = [] if _contrast(observations, asked, below) else [wanted[0], math.ceil(wanted[2])]
+        wanted = [*beside, middle, math.floor(middle) + 1.0, below, below + 1.0]
     loads = sorted({asked.rounded(min(load, ceiling)) for load in wanted})
     random.Random(f"{seed}/{len(observations)}").shuffle(loads)
     return loads
 
 
+def _wall(observations: Sequence[Observation]) -> float | None:
+    """Where the metric passes its limit, between the loads nearest to it on either side; None where unknown.
+
+    A guess of where to measure, and no evidence.
+    """
+    below: tuple[float, float] | None = None
+    above: tuple[float, float] | None = None
+    for one in sorted(observations, key=lambda one: one.load):
+        if one.close is None or any(close is None for close in one.close):
+            continue
+        high = max(close.high for close in one.close if close is not None)
+        if high <= 0.0:
+            below = (math.log(one.load), high)
+        elif above is None:
+            above = (math.log(one.load), high)
+    if below is None or above is None or above[0] <= below[0]:
+        return None
+    part = -below[1] / (above[1] - below[1])
+    return math.exp(below[0] + part * (above[0] - below[0]))
+
+
+def _contrast(observations: Sequence[Observation], asked: Asked, load: float) -> bool:
+    """Whether all steps at the load met by a wide margin and all at the next whole number failed."""
+    here = [one for one in observations if one.load == load]
+    beyond = [one for one in observations if one.load == load + 1.0]
+    return (
+        bool(here and beyond)
+        and all(one.clear for one in here)
+        and all(one.fails(asked.share) for one in beyond)
+    )
+
+
 def _bracketing(observations: Sequence[Observation], asked: Asked) -> int:
     """How many steps the first walk upward took: up to the first that failed."""
     for place, one in enumerate(observations):
-        if not one.passes(asked.share):
+        if one.fails(asked.share):
             return place + 1
     return len(observations)
 
@@ -199,8 +253,28 @@ def _known(observations: tuple[Observation, ...], asked: Asked) -> _Known:
                 asked.share,
                 asked.lowest,
                 asked.highest,
+                _by_margin(observations, asked, criterion),
             )
             for criterion in range(criteria)
         ),
         asked,
     )
+
+
+def _by_margin(
+    observations: tuple[Observation, ...], asked: Asked, criterion: int
+) -> tuple[float, float] | None:
+    """The highest whole load that meets by its margin, under all that failed; the chance that it does not."""
+    if not asked.whole:
+        return None
+    failed = min((one.load for one in observations if not one.passes(asked.share)), default=math.inf)
+    for load in sorted({one.load for one in observations if one.load < failed}, reverse=True):
+        steps = [
+            (one.attempted, one.met[criterion], None if one.close is None else one.close[criterion])
+            for one in observations
+            if one.load == load
+        ]
+        chance = chance_to_miss(steps, asked.share)
+        if chance is not None and chance <= asked.tail:
+            return load, chance
+    return None

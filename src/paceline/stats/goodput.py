@@ -1,6 +1,7 @@
 """Service level objectives, and the requests that met every one of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,13 +107,53 @@ def goodput(
     )
 
 
+def closeness(
+    rows: pa.Table, metrics: dict[str, MetricSamples], slo: Slo, quantiles: Sequence[float]
+) -> dict[str, list[float | None]]:
+    """How close the measured requests came to each limit, by metric, and to the nearest, under `all`.
+
+    Quantiles of value / limit (limit / value where higher is better), so that over 1 is a miss; 0 where a
+    limit applies to nothing of a request. None in place of a quantile that failed, or without requests.
+    """
+    frame = Frame(rows)
+    found: dict[str, list[float | None]] = {}
+    nearest = np.zeros(frame.rows)
+    for name, limit in slo.limits.items():
+        mean, number, exempt = _means(frame, metrics[name])
+        with np.errstate(divide="ignore"):
+            ratio = mean / limit if METRICS[name].better == "lower" else limit / mean
+        ratio = np.where(exempt, 0.0, np.where(frame.well & (number > 0), ratio, np.inf))
+        found[name] = _quantiles(ratio[frame.measured], quantiles)
+        nearest = np.maximum(nearest, ratio)
+    found["all"] = _quantiles(nearest[frame.measured], quantiles)
+    return found
+
+
+def _quantiles(ratio: npt.NDArray[np.float64], quantiles: Sequence[float]) -> list[float | None]:
+    if not len(ratio):
+        return [None] * len(quantiles)
+    return [
+        float(value) if math.isfinite(value) else None
+        for value in np.quantile(ratio, quantiles, method="inverted_cdf")
+    ]
+
+
 def _meets(frame: Frame, samples: MetricSamples, limit: float) -> Bools:
     """Rows that meet the limit, or have nothing that it could apply to, bool[r]."""
+    mean, number, exempt = _means(frame, samples)
+    within = mean <= limit if METRICS[samples.name].better == "lower" else mean >= limit
+    meets: Bools = ((number > 0) & within) | exempt
+    return meets
+
+
+def _means(
+    frame: Frame, samples: MetricSamples
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Bools]:
+    """By row: the mean of its values, how many they are, and whether no limit applies to it, [r] each."""
     name = samples.name
     number = np.bincount(samples.row, minlength=frame.rows)
     total = np.bincount(samples.row, samples.values, frame.rows).astype(np.float64)
     mean = total / np.maximum(number, 1)
-    within = mean <= limit if METRICS[name].better == "lower" else mean >= limit
     exempt = np.zeros(frame.rows, np.bool_)
     if name in _NEEDS_SEVERAL_EVENTS:
         exempt = frame.streaming & (number == 0)
@@ -122,8 +163,7 @@ def _meets(frame: Frame, samples: MetricSamples, limit: float) -> Bools:
         exempt = ~frame.hung_up
     if name in _NEEDS_END:
         exempt |= frame.hung_up
-    meets: Bools = ((number > 0) & within) | exempt
-    return meets
+    return mean, number, exempt
 
 
 def _positive(name: str, text: str) -> float:
