@@ -3,7 +3,7 @@ import json
 import altair as alt
 import numpy as np
 
-from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
+from paceline.report.charts import _marks, beyond_words, histogram_chart, ladder_chart
 from paceline.report.model import Report
 from paceline.stats.summary import summarise
 from tests.report.walk import rows_of, walk
@@ -27,6 +27,15 @@ def test_names_of_quantiles_do_not_lie_over_each_other() -> None:
     values = np.concatenate([[1.0], np.linspace(9.0, 9.5, 10_000), np.full(60, 20.0)])
     marks = rows_of(histogram_chart("itl_ms", values, summarise(values, dependent=False)), "q")
     assert [row["q"] for row in marks] == ["p50, p90, p99", "", ""]
+
+
+def test_a_name_of_several_quantiles_has_room() -> None:
+    """Two names take twice the room of one: 15 % from the right edge they are written to the left."""
+    summary = summarise(
+        np.concatenate([np.linspace(0.0, 84.0, 40), np.linspace(85.0, 86.0, 55), [100.0] * 5])
+    )
+    marks = _marks(summary, 0.0, 100.0)
+    assert (marks[0]["q"], marks[0]["left"]) == ("p50, p90", True)
 
 
 def test_a_ladder_draws_quantiles_and_intervals() -> None:

@@ -36,6 +36,15 @@ def test_each_chart_has_a_place_and_its_figures(chat: Report) -> None:
     assert [row["value"] for row in rows] == [turn["ttft_ms"]["p50"]["value"] for turn in turns]
 
 
+def test_on_a_narrow_page_a_line_of_a_table_is_stacked(chat: Report) -> None:
+    """Each cell then has the name of its column."""
+    page = Page(render_html(chat))
+    tables = [a for tag, a in page.tags if tag == "table" and a.get("class") == "stacked"]
+    assert len(tables) == 4
+    named = [a["data-name"] for tag, a in page.tags if tag == "td" and "data-name" in a]
+    assert named[:5] == ["sent", "ok", "failed", "not sent", "most frequent error"]
+
+
 def test_a_hang_up_is_no_failure(voice: Report) -> None:
     page = Page(render_html(voice))
     assert "600 of 600 requests" in page.text

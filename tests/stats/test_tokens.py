@@ -121,6 +121,13 @@ def test_totals_of_ok_rows_show_the_mismatch() -> None:
     assert totals.mismatch_share == pytest.approx(0.2)
 
 
+def test_an_answer_in_one_piece_is_counted_by_usage() -> None:
+    rows = [make_row(event_ms=(50,), event_tokens=[9], completion_tokens=9, streaming=False)]
+    table = rows_table(rows)
+    totals = token_totals(table, count_tokens(table))
+    assert (totals.counted, totals.source) == (9, "server usage")
+
+
 def test_totals_of_nothing() -> None:
     table = rows_table([])
     totals = token_totals(table, count_tokens(table))

@@ -225,10 +225,10 @@ def parse_slo(text: str | None, own: "MeasureSettings") -> dict[str, float] | No
     text = text if text is not None else ",".join(f"{name}={limit}" for name, limit in own.slo.items())
     from paceline.config import closest
     from paceline.stats.goodput import Slo
-    from paceline.stats.metrics import METRICS
+    from paceline.stats.metrics import JOB_METRICS, METRICS
 
     for name in (part.partition("=")[0].strip() for part in text.split(",")):
-        near = closest(name, list(METRICS)) if name and name not in METRICS else None
+        near = closest(name, list(METRICS)) if name and name not in METRICS | JOB_METRICS else None
         if near is not None:
             raise ConfigError(f"--slo: there is no metric {name!r}", f"did you mean {near}?")
     return Slo.parse(text).limits

@@ -91,6 +91,7 @@ def _marks(summary: Summary, first: float, last: float) -> list[dict[str, Any]]:
             continue
         if named is not None and value - named["value"] < _NAME_SHARE * (last - first):
             named["q"] += f", {quantile}"
+            named["left"] = last - named["value"] < _NAME_SHARE * (last - first) * (named["q"].count(",") + 1)
             marks.append({"q": "", "value": value, "left": False})
         else:
             named = {"q": quantile, "value": value, "left": last - value < _NAME_SHARE * (last - first)}

@@ -134,7 +134,9 @@ def token_totals(rows: pa.Table, counts: TokenCounts) -> TokenTotals:
     compared = ok & (counts.usage >= 0)
     usage = int(counts.usage[compared].sum())
     apart = int(np.abs(counts.streamed - counts.usage)[compared].sum())
-    used = np.bincount(counts.source[ok], minlength=len(TokenSource))
+    # An answer in one piece has no events of its own: what the server said of it is its usage.
+    whole = ~frame.streaming & (counts.source == TokenSource.SERVER_EVENTS)
+    used = np.bincount(np.where(whole, TokenSource.USAGE, counts.source)[ok], minlength=len(TokenSource))
     return TokenTotals(
         prompt=total("prompt_tokens"),
         completion=total("completion_tokens"),

@@ -5,6 +5,8 @@
   const figures = [...document.querySelectorAll("[data-chart]")];
   // A column of panels cannot be fitted by Vega: what axes and their titles take is taken off here.
   const AXES_PX = 78;
+  // Legends of narrower charts are in one column: several would be cut.
+  const NARROW_PX = 420;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -18,7 +20,7 @@
     return Object.fromEntries(
       Object.entries(node).map(([key, value]) => [
         key,
-        key === "width" && typeof value === "number" ? width : key === "datasets" ? value : resolved(value, width),
+        key === "columns" && width < NARROW_PX ? 1 : key === "width" && typeof value === "number" ? width : key === "datasets" ? value : resolved(value, width),
       ]),
     );
   }
