@@ -25,6 +25,13 @@ def test_charts_have_the_figures_the_bands_and_the_knee() -> None:
     assert '"at": 150.0' in text
 
 
+@pytest.mark.parametrize(("loads", "least"), [((1, 2, 4), 1), ((0.5, 1.0, 1.5), None)])
+def test_half_a_request_is_no_mark_on_the_axis(loads: tuple[float, ...], least: int | None) -> None:
+    report = study([step(place, {"concurrency": load}) for place, load in enumerate(loads)])
+    axis = study_charts(report)["ttft"]["layer"][1]["encoding"]["x"]["axis"]
+    assert axis.get("tickMinStep") == least
+
+
 @pytest.mark.parametrize("itls", [(4.0, 4.0003, 4.001), (4.0, 4.0, 4.0), (10.0, 10.3, 10.9)])
 def test_figures_that_hardly_differ_do_not_fill_the_axis(itls: tuple[float, ...]) -> None:
     rates = [{"p50": {"value": 1_000.0 / itl}} for itl in itls]

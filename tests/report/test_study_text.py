@@ -1,7 +1,14 @@
+from typing import Any
+
+import pytest
+
 from paceline.report.study_csv import csv_columns, render_csv
 from paceline.report.study_text import render_markdown, render_text
-from paceline.report.study_words import at_words
+from paceline.report.study_words import asked_rows, at_words
 from tests.report.study_samples import capacity, figures, step, study, sweep
+
+CLOSED = {"kind": "closed", "concurrency": 4}
+POISSON = {"kind": "poisson", "rate_requests_s": 2.5}
 
 
 def test_a_sweep_fits_80_columns_and_marks_the_knee() -> None:
@@ -72,3 +79,22 @@ def test_values_are_shown_as_they_were_given() -> None:
     assert "streaming=true, prompt_tokens=8" in text
     assert "streaming=false" in text
     assert at_words({"streaming": True, "rate": 0.5}) == "streaming true, rate 0.5"
+
+
+@pytest.mark.parametrize(
+    ("load", "axes", "words"),
+    [
+        ({"arrival": CLOSED}, ["concurrency"], "closed loop, 4 s"),
+        ({"arrival": CLOSED}, ["output_tokens"], "closed loop, 4 in flight, 4 s"),
+        ({"arrival": CLOSED, "jobs": 3}, ["concurrency"], "closed loop, 4 s"),
+        ({"arrival": {**CLOSED, "concurrency": 1}, "jobs": 3}, ["concurrency"], "closed loop, 4 s"),
+        ({"arrival": POISSON}, ["rate"], "open loop, Poisson, 4 s"),
+        ({"arrival": POISSON}, ["concurrency", "rate"], "open loop, Poisson, 4 s"),
+        ({"arrival": POISSON}, ["concurrency"], "open loop, 2.5 requests/s, Poisson, 4 s"),
+        ({"arrival": POISSON, "jobs": 3}, ["rate"], "open loop, Poisson, 4 s"),
+    ],
+)
+def test_each_step_is_said_without_what_is_varied(load: dict[str, Any], axes: list[str], words: str) -> None:
+    steps = [step(place, dict.fromkeys(axes, place + 1)) for place in range(3)]
+    report = study(steps, asked={"load": {**load, "duration_ns": 4_000_000_000}})
+    assert dict(asked_rows(report))["Each step"].startswith(f"{words}; ")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from paceline.report.figures import clean
+from paceline.report.study_drift import drifted
 from paceline.store.studies import StoredStudy, StudyManifest, StudyStep
 
 SCHEMA = "paceline.study-report/1"
@@ -109,15 +110,20 @@ class StudyReport:
 
     @property
     def trust(self) -> Trust:
-        """Of all steps: `invalid` when more than a fifth are, `suspect` when any is not trusted."""
+        """Of all steps: `invalid` when more than a fifth are, or there is none; `suspect` when any is not
+        trusted, or repeats of a point contradict each other.
+        """
         verdicts = [_trust(step.figures) for step in self.manifest.steps]
-        if verdicts.count("invalid") > _MOST_INVALID * len(verdicts):
+        if not verdicts or verdicts.count("invalid") > _MOST_INVALID * len(verdicts):
             return "invalid"
-        return "trusted" if verdicts.count("trusted") == len(verdicts) else "suspect"
+        trusted = verdicts.count("trusted") == len(verdicts) and drifted(self.manifest.steps) is None
+        return "trusted" if trusted else "suspect"
 
     @property
     def reasons(self) -> list[Doubt]:
         """Why steps are not trusted, a reason of each kind; the most frequent first."""
+        if not self.manifest.steps:
+            return [Doubt("no_step", "no step has ended: nothing is measured yet", 0)]
         found: dict[str, Doubt] = {}
         for step in self.manifest.steps:
             for reason in step.figures.get("reasons") or ():
@@ -125,6 +131,9 @@ class StudyReport:
                 n = 1 if before is None else before.steps + 1
                 text = reason["text"] if before is None else before.text
                 found[reason["code"]] = Doubt(reason["code"], text, n)
+        drift = drifted(self.manifest.steps)
+        if drift is not None:
+            found["drift"] = Doubt("drift", drift[1], drift[0])
         return sorted(found.values(), key=lambda doubt: -doubt.steps)
 
     def to_dict(self) -> dict[str, Any]:

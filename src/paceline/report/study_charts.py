@@ -189,7 +189,13 @@ def _x(report: StudyReport, rows: list[dict[str, Any]]) -> alt.X:
     values = [float(row["x"]) for row in rows]
     wide = min(values) > 0.0 and max(values) / min(values) >= _WIDE
     scale = alt.Scale(type="log", nice=False, padding=8) if wide else alt.Scale(zero=False, padding=8)
-    axis = alt.Axis(format="~r", values=_ticks(values) if wide else None) if wide else alt.Axis(format="~r")
+    # Half a request in flight is no load.
+    whole = all(value == int(value) for value in values)
+    axis = (
+        alt.Axis(format="~r", values=_ticks(values))
+        if wide
+        else alt.Axis(format="~r", tickMinStep=1 if whole else alt.Undefined)
+    )
     return alt.X("x:Q", title=x_words(report), scale=scale, axis=axis)
 
 

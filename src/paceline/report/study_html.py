@@ -56,7 +56,7 @@ def render_html(report: StudyReport) -> str:
         "verdict": verdict[:1],
         "verdict_kind": _verdict_kind(report),
         "verdict_lines": verdict[1:],
-        "trust": {"verdict": report.trust, "title": _TITLES[report.trust], "reasons": trust_lines(report)},
+        "trust": {"verdict": report.trust, "title": _trust_title(report), "reasons": trust_lines(report)},
         "knees": [text for series in report.series if (text := knee_words(report, series))],
         "charts_shown": [
             {"name": name, "title": _CHARTS[name][0], "about": _CHARTS[name][1]} for name in charts
@@ -71,6 +71,10 @@ def render_html(report: StudyReport) -> str:
         "file_name": f"{manifest.id}.json",
     }
     return render_page("study.html", context, charts, report.to_json())
+
+
+def _trust_title(report: StudyReport) -> str:
+    return _TITLES[report.trust] if report.manifest.steps else "There are no figures yet"
 
 
 def _verdict_kind(report: StudyReport) -> Any:

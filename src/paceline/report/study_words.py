@@ -109,10 +109,14 @@ def _step_words(report: StudyReport) -> str:
     """The load without what is varied."""
     load = dict(report.manifest.asked.get("load") or {})
     words = load_words(load)
-    if report.x in _UNITS:
-        first = arrival_words(load.get("arrival") or {})
-        kind = "closed loop" if first.startswith("closed loop") else "open loop"
-        words = f"{kind}{words[len(first) :]}"
+    arrival = load.get("arrival") or {}
+    closed = arrival.get("kind") == "closed"
+    varied = {name for point in report.points for name in point.at} | {report.x}
+    if "rate" in varied or ("concurrency" in varied and closed):
+        first = arrival_words(arrival, "jobs" if load.get("jobs") else "requests")
+        # How many, or how often, is the second of its parts: `open loop, 5 requests/s, Poisson`.
+        kind, _, *more = first.split(", ")
+        words = ", ".join([kind, *more]) + words[len(first) :]
     settle = format_duration_ns(float(report.manifest.asked.get("settle_ns") or 0))
     return f"{words}; {settle} to settle before it"
 
@@ -143,6 +147,8 @@ def trust_lines(report: StudyReport) -> list[str]:
     steps = len(report.manifest.steps)
     return [
         f"in {doubt.steps} of {steps} steps{', as in' if doubt.steps > 1 else ''}: {doubt.text}"
+        if steps
+        else doubt.text
         for doubt in report.reasons
     ]
 
