@@ -15,6 +15,8 @@ def test_counts_are_those_of_the_goodput(home: Path) -> None:
     assert found["attempted"] == found["ok"] == 400
     assert 0 < found["met"] <= 400
     assert found["met"] == found["met_by_limit"]["ttft_ms"]
+    assert found["close"]["all"] == found["close"]["ttft_ms"]
+    assert found["close"]["all"][0] == pytest.approx(found["ttft"]["p50"]["value"] / 400.0, rel=0.01)
     assert found["ttft"]["p50"]["lo"] < found["ttft"]["p50"]["value"] < found["ttft"]["p50"]["hi"]
     assert found["e2e_mean_ms"] == pytest.approx(found["e2e"]["mean"])
     assert found["goodput_requests_s"] <= found["requests_s"]
@@ -23,6 +25,7 @@ def test_counts_are_those_of_the_goodput(home: Path) -> None:
 
 def test_without_objectives_nothing_is_met_or_missed(home: Path) -> None:
     found = step_figures(store(home, lognormal_rows(100, 1)), False)
+    assert found["close"] == {"all": [0.0] * 5}
     assert (found["met"], found["met_by_limit"], found["goodput_requests_s"]) == (None, {}, None)
 
 

@@ -81,6 +81,13 @@ def test_the_walk_upward_doubles() -> None:
     assert next_loads([Observation(1.0, 50, (50,)), Observation(40.0, 50, (50,))], RATE, 1) == [64.0]
 
 
+def test_one_of_a_few_that_fails_does_not_end_the_walk_upward() -> None:
+    assert next_loads([Observation(1.0, 4, (3,))], RATE, 1) == [2.0]
+    assert Observation(1.0, 4, (2,)).fails(0.95)
+    assert not Observation(1.0, 100, (92,)).fails(0.95)
+    assert Observation(1.0, 100, (90,)).fails(0.95)
+
+
 def test_a_round_is_a_function_of_the_steps_and_the_seed() -> None:
     seen = [Observation(1.0, 50, (50,)), Observation(2.0, 90, (90,)), Observation(4.0, 200, (150,))]
     assert next_loads(seen, RATE, 7) == next_loads(list(seen), RATE, 7)

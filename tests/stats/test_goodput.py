@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from paceline.errors import ConfigError
-from paceline.stats.goodput import Goodput, Slo, goodput
+from paceline.stats.goodput import Goodput, Slo, closeness, goodput
 from paceline.stats.metrics import derive
 from paceline.stats.steady import throughput
 from paceline.stats.tokens import count_tokens
@@ -55,6 +55,23 @@ def test_every_limit_must_hold() -> None:
     assert found.requests_s == 0.5
     assert of(rows, "itl_ms=27").met == 3
     assert of(rows, "longest_stall_ms=50").met == 2
+
+
+def test_closeness_is_that_of_the_nearest_limit() -> None:
+    rows = [make_row(), make_row(event_ms=(100, 160, 170, 180)), make_row(event_ms=(600, 610, 620, 630))]
+    table = rows_table(rows)
+    found = closeness(table, derive(table, {0: 0}), Slo.parse("ttft_ms=500,itl_ms=20"), (0.5, 0.95))
+    assert found["ttft_ms"] == pytest.approx([0.2, 1.2])
+    assert found["itl_ms"] == pytest.approx([0.5, 80 / 3 / 20])
+    assert found["all"] == pytest.approx([1.2, 80 / 3 / 20])
+
+
+def test_closeness_of_failed_requests_and_of_none_is_unknown() -> None:
+    table = rows_table([make_row(), make_row(outcome="http_error", status=500, event_ms=())])
+    found = closeness(table, derive(table, {0: 0}), Slo.parse("ttft_ms=500"), (0.5, 0.95))
+    assert found == {"ttft_ms": [pytest.approx(0.2), None], "all": [pytest.approx(0.2), None]}
+    none = table.slice(0, 0)
+    assert closeness(none, derive(none, {}), Slo.parse("ttft_ms=500"), (0.5,))["all"] == [None]
 
 
 def test_failures_and_dropped_arrivals_are_attempted() -> None:

@@ -38,6 +38,8 @@ _COARSE, _FINE = 97, 101
 # The fine grid leaves out so much at each end, far less than any interval does.
 _NEGLIGIBLE = 5e-4
 _IMPOSSIBLE = 1e-300
+# Requests of a step are never more correlated than this, for some fail on their own.
+_CORRELATED = 0.7
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _table(attempted: int, met: int, _share: float = 0.0) -> Floats:
     p = 1.0 / (1.0 + np.exp(-_LOGITS))
     table = np.empty((len(_INFLATIONS), len(_LOGITS)))
     for row, inflation in enumerate(_INFLATIONS):
-        correlation = min((inflation - 1.0) / max(attempted - 1.0, 1.0), 0.98)
+        correlation = min((inflation - 1.0) / max(attempted - 1.0, 1.0), _CORRELATED)
         if correlation <= 0.0:
             table[row] = met * np.log(p) + missed * np.log1p(-p)
         else:
