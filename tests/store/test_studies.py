@@ -23,7 +23,16 @@ def manifest(**fields: object) -> StudyManifest:
             "endpoint": "http://127.0.0.1:9100/v1",
             "model": "m",
             "protocol": "openai-chat",
-            "asked": {"points": [{"concurrency": 1}], "repeats": 1},
+            "asked": {
+                "workload": {},
+                "load": {},
+                "seed": 1,
+                "settle_ns": 0,
+                "keep_salt": False,
+                "points": [{"concurrency": 1}],
+                "repeats": 1,
+                "order": "random",
+            },
             **fields,
         }
     )

@@ -115,8 +115,8 @@ def _step_words(report: StudyReport) -> str:
     if "rate" in varied or ("concurrency" in varied and closed):
         first = arrival_words(arrival, "jobs" if load.get("jobs") else "requests")
         # How many, or how often, is the second of its parts: `open loop, 5 requests/s, Poisson`.
-        kind, _, *more = first.split(", ")
-        words = ", ".join([kind, *more]) + words[len(first) :]
+        kind, *more = first.split(", ")
+        words = ", ".join([kind, *more[1:]]) + words[len(first) :]
     settle = format_duration_ns(float(report.manifest.asked.get("settle_ns") or 0))
     return f"{words}; {settle} to settle before it"
 

@@ -17,6 +17,7 @@ from paceline.store.lock import WriterLock, is_locked
 from paceline.store.manifest import LATEST, new_run_id, read_manifest
 from paceline.store.paths import home, runs_folder
 from paceline.store.runs import list_runs
+from paceline.store.study_checks import CheckedFigures, check_asked
 
 MANIFEST_NAME = "study.json"
 SCHEMA: Literal["paceline.study/1"] = "paceline.study/1"
@@ -283,6 +284,9 @@ def read_study(folder: Path) -> StudyManifest:
         )
     try:
         manifest = StudyManifest.model_validate(document)
+        for step in manifest.steps:
+            CheckedFigures.model_validate(step.figures)
+        check_asked(manifest.kind, manifest.asked, manifest.result)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
