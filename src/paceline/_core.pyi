@@ -18,8 +18,8 @@ def observe(
 
     `chunks` are the pieces of the body as they came. The names and values are those of the row's columns that
     come from the response (docs/design/0001-border-and-row.md); instead of instants, `event_ns` and `end_ns`
-    hold the 0-based number of the chunk that completed the event or the body. Raises ValueError for an unknown
-    protocol.
+    hold the 0-based number of the chunk that completed the event or the body. Raises ValueError for an
+    unknown protocol.
     """
 
 @final
