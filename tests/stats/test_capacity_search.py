@@ -49,6 +49,14 @@ def test_many_servers_in_closed_form() -> None:
     check([search(queue.step, RATE, seed, 600.0)[0] for seed in range(SEEDS)], queue.capacity(0.95))
 
 
+@pytest.mark.parametrize("seconds", [4.0, 20.0])
+def test_with_short_steps_the_lower_end_is_not_above_more_often_than_promised(seconds: float) -> None:
+    queue = Queue(servers=1, service_s=0.05, limit_s=0.5, warmup_s=60.0)
+    found = [search(queue.step, RATE, seed, seconds, most=30)[0] for seed in range(SEEDS)]
+    above = sum(one.lo > queue.capacity(0.95) for one in found)
+    assert binomtest(above, SEEDS, 0.05, alternative="greater").pvalue > 0.05
+
+
 def test_a_wall_in_whole_numbers() -> None:
     wall = Wall()
     found = [search(wall.step, WHOLE, seed, 20.0)[0] for seed in range(SEEDS)]
