@@ -29,7 +29,7 @@ def test_a_capacity_has_its_answer_first() -> None:
 def test_every_verdict_has_its_words() -> None:
     short = render_text(capacity("not enough data", load=None, lo=12.0, hi=18.0, needs_s=750.0))
     assert short.startswith("not enough data: needs about 12 min 30 s more\n")
-    assert "so far the capacity lies in 12 to 18 in flight" in short
+    assert "so far the capacity is thought to be 12 to 18 in flight" in short
     above = render_text(capacity("above the range", load=64.0))
     assert above.startswith("above the range: 64 in flight still meets")
     below = render_text(capacity("below the range", load=None))

@@ -56,14 +56,16 @@ def verdict_words(report: StudyReport) -> list[str]:
         return ["no step has ended yet"]
     unit = _UNITS[report.manifest.asked["axis"]]
     ends = dict.fromkeys((_load(found["lo"]), _load(found["hi"])))
-    between = f"lies in {' to '.join(ends)} {unit}" if len(ends) > 1 else f"is {_load(found['lo'])} {unit}"
+    thought = f"{' to '.join(ends)} {unit}"
     sure = format_percentage(float(report.manifest.asked["search"]["confidence"]))
     verdict = found["verdict"]
     if verdict == "found":
         lines = [
             f"highest load that meets: {_load(found['load'])} {unit}",
-            f"the capacity {between}; {_load(found['load'])} is not above it with {sure} confidence",
+            f"{_load(found['load'])} is not above the capacity, with {sure} confidence",
         ]
+        if len(ends) > 1:
+            lines.append(f"the capacity is thought to be {thought}; its upper end carries no such promise")
     elif verdict == "above the range":
         lines = [f"above the range: {_load(found['load'])} {unit} still meets, with {sure} confidence"]
     elif verdict == "below the range":
@@ -71,7 +73,10 @@ def verdict_words(report: StudyReport) -> list[str]:
         lines = [f"below the range: already {_load(lowest)} {unit} does not meet, with {sure} confidence"]
     else:
         more = format_duration_ns((found.get("needs_s") or 60.0) * 1e9)
-        lines = [f"not enough data: needs about {more} more", f"so far the capacity {between}"]
+        lines = [
+            f"not enough data: needs about {more} more",
+            f"so far the capacity is thought to be {thought}",
+        ]
         if found.get("load") is not None:
             lines.append(f"{_load(found['load'])} {unit} meets, with {sure} confidence")
     if found.get("left_out"):
