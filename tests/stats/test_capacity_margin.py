@@ -7,6 +7,9 @@ from scipy.stats import binomtest, t
 from paceline.stats.capacity_margin import QUANTILES, Closeness, chance_to_miss
 from paceline.stats.capacity_search import Asked, Observation, finding, next_loads
 
+# Fifty searches a test: half a minute each on two busy cores.
+pytestmark = pytest.mark.timeout(900)
+
 WHOLE = Asked(share=0.95, lowest=1.0, highest=64.0, whole=True)
 NEAR = Closeness(median=-0.034, high=-0.026)
 

@@ -7,6 +7,9 @@ from scipy.stats import binomtest
 from paceline.stats.capacity_search import Asked, Finding, Observation, finding, next_loads
 from tests.support.queues import Queue, Wall
 
+# Fifty searches a test: half a minute each on two busy cores.
+pytestmark = pytest.mark.timeout(900)
+
 Step = Callable[[np.random.Generator, float, float], tuple[int, int]]
 RATE = Asked(share=0.95, lowest=1.0, highest=64.0)
 WHOLE = Asked(share=0.95, lowest=1.0, highest=512.0, whole=True)
