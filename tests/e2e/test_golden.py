@@ -84,12 +84,28 @@ def errors_ms(
     return late, gaps
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, case: str) -> None:
+# Each protocol has its own events, end marker and usage; the chat protocol has all cases.
+ASKED = [
+    *(("chat", case) for case in CASES),
+    ("completions", "one token an event"),
+    *(
+        (name, case)
+        for name in ("responses", "messages")
+        for case in CASES
+        if "usage" not in case and "ids" not in case
+    ),
+]
+
+
+@pytest.mark.parametrize(("protocol", "case"), ASKED)
+def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, protocol: str, case: str) -> None:
     log = tmp_path / "truth.jsonl"
     timing = ("--ttft", "40ms", "--itl", "5ms", "--output-tokens", str(TOKENS))
     with SimProcess([*timing, *CASES[case], "--truth-log", str(log)]) as engine:
-        done = cli("measure", engine.url, "--prompt-tokens", "16", "-c", "4", "-n", "12", "--json", "-")
+        done = cli(
+            *("measure", engine.url, "--protocol", protocol, "--prompt-tokens", "16", "-c", "4", "-n", "12"),
+            *("--json", "-"),
+        )
         engine.stop()
     assert done.report["outcomes"] == {"attempted": 12, "ok": 12, "by_outcome": {"ok": 12}}
     # The check before load is in the log too, and in no row.
@@ -121,3 +137,24 @@ def test_figures_are_what_the_engine_did(cli: Cli, tmp_path: Path, case: str) ->
     assert done.report["tokens"]["mismatch"] in (0, None)
     for row in rows:
         assert row["prompt_tokens"] == truth[row["response_id"]]["prompt_tokens"]
+
+
+def test_an_embedding_is_as_late_as_the_engine_made_it(cli: Cli, tmp_path: Path) -> None:
+    log = tmp_path / "truth.jsonl"
+    with SimProcess(["--ttft", "40ms", "--truth-log", str(log)]) as engine:
+        done = cli("measure", engine.url, "--protocol", "embeddings", "-c", "4", "-n", "12", "--json", "-")
+        engine.stop()
+    truth = {request["id"]: request for request in read_truth(log)}
+    rows = open_run("latest").rows().to_pylist()
+    seen, late_ms = [], []
+    for row in rows:
+        request = truth[row["response_id"]]
+        seen.append((row["event_ns"][0] - row["sent_ns"]) / 1e6)
+        late_ms.append(seen[-1] - (request["events"][0][0] - request["received_ns"]) / 1e6)
+        assert row["event_kind"] == [8]
+        assert row["prompt_tokens"] == request["prompt_tokens"]
+    assert done.report["metrics"]["e2e_ms"]["p50"]["value"] == pytest.approx(median(seen), abs=1e-6)
+    assert "ttft_ms" not in done.report["metrics"]
+    assert done.report["tokens"]["completion"] in (0, None)
+    assert min(late_ms) > -0.1
+    assert median(late_ms) < 1.0
