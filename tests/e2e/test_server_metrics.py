@@ -130,7 +130,7 @@ def test_after_a_hang_up_the_server_is_seen_to_go_on_for_as_long_as_it_does(cli:
 def test_hang_ups_are_not_guessed_at_where_samples_are_rare(cli: Cli, sims: Sims, tmp_path: Path) -> None:
     path = tmp_path / "workload.toml"
     path.write_text(
-        # Long enough that the looks are a second apart, and not as near as those before and after a short run.
+        # Long enough that looks are a second apart: before and after a short run they lie nearer.
         'schema = "paceline.workload/1"\nprompt_tokens = "16"\n[[call]]\nname = "talk"\nhang_up_ms = 30\n'
         "wait_ms = 2000\n"
     )
