@@ -1,6 +1,5 @@
 """`run.json`: what a stored run is."""
 
-import json
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import write_text
 from paceline.store.checks import check_calibration, check_imported, check_segments, check_slo
+from paceline.store.document import read_document
 
 MANIFEST_NAME = "run.json"
 SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
@@ -125,17 +125,9 @@ def read_manifest(folder: Path) -> RunManifest:
     """The manifest of the run in `folder`. Raises StoreError when it is missing, damaged or too new."""
     path = folder / MANIFEST_NAME
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StoreError(f"{path} is missing", f"{folder.name} is no complete run: delete it") from None
-    except OSError as error:
-        raise StoreError(
-            f"cannot read {path}: {error.strerror}", "check the permissions of the file"
-        ) from error
+        document = read_document(path, f"{folder.name} is no complete run: delete it")
     except ValueError as error:
         raise _damaged(folder, str(error)) from error
-    except RecursionError:
-        raise _damaged(folder, "it is nested too deeply") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise StoreError(

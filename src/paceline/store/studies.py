@@ -1,6 +1,5 @@
 """Studies: several stored runs that answer one question. `$PACELINE_HOME/studies/ID/study.json`."""
 
-import json
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from paceline.errors import StoreError
 from paceline.store.atomic import make_folder, store_error, sweep, sync_folder, write_text
+from paceline.store.document import read_document
 from paceline.store.lock import WriterLock, is_locked
 from paceline.store.manifest import LATEST, new_run_id, read_manifest
 from paceline.store.paths import home, runs_folder
@@ -264,14 +264,8 @@ def read_study(folder: Path) -> StudyManifest:
     """The study in `folder`. Raises StoreError when it is missing, damaged or too new."""
     path = folder / MANIFEST_NAME
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StoreError(f"{path} is missing", f"delete it: paceline study delete {folder.name}") from None
-    except OSError as error:
-        raise StoreError(
-            f"cannot read {path}: {error.strerror}", "check the permissions of the file"
-        ) from error
-    except (ValueError, RecursionError) as error:
+        document = read_document(path, f"delete it: paceline study delete {folder.name}")
+    except ValueError as error:
         raise _damaged(folder, str(error)) from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
