@@ -7,8 +7,10 @@ use crate::jobs::{Body, Job};
 pub(crate) struct Session {
     job: Job,
     pub(crate) warmup: bool,
-    /// For each step, how many of the steps that it waits for have not ended; none: it has begun, or is about to.
-    waiting: Vec<Option<usize>>,
+    /// For each step, how many of the steps that it waits for have not ended.
+    waiting: Vec<usize>,
+    /// For each step, those that wait for it.
+    awaited_by: Vec<Vec<usize>>,
     /// For each step, the latest end of the steps that it waits for.
     ready_ns: Vec<i64>,
     /// JSON-escaped, where a later call carries them on.
@@ -42,9 +44,18 @@ impl Session {
     /// A job that starts at `start_ns`, and its calls that wait for no other.
     pub(crate) fn new(job: Job, warmup: bool, start_ns: i64) -> (Self, Vec<ReadyStep>) {
         let steps = job.steps();
-        let mut session = Self {
+        let (mut waiting, mut awaited_by) = (Vec::with_capacity(steps), vec![Vec::new(); steps]);
+        for step in 0..steps {
+            let after = job.after(step);
+            waiting.push(after.len());
+            for before in after {
+                awaited_by[before as usize].push(step);
+            }
+        }
+        let session = Self {
             warmup,
-            waiting: (0..steps).map(|step| Some(job.after(step).len())).collect(),
+            waiting,
+            awaited_by,
             ready_ns: vec![start_ns; steps],
             answers: vec![None; steps],
             carried: job.carried(),
@@ -54,7 +65,7 @@ impl Session {
             stopped: false,
             job,
         };
-        let ready = session.take_ready();
+        let ready = (0..steps).filter_map(|step| session.ready(step)).collect();
         (session, ready)
     }
 
@@ -91,15 +102,17 @@ impl Session {
     pub(crate) fn ended(&mut self, step: usize, end_ns: i64, answer: Option<&str>) -> Vec<ReadyStep> {
         self.in_flight -= 1;
         self.answers[step] = answer.map(escaped);
-        for later in step + 1..self.job.steps() {
-            let Some(left) = self.waiting[later] else { continue };
-            let named = self.job.after(later).iter().filter(|before| **before as usize == step).count();
-            if named > 0 {
-                self.waiting[later] = Some(left - named);
-                self.ready_ns[later] = self.ready_ns[later].max(end_ns);
-            }
+        let mut waited = std::mem::take(&mut self.awaited_by[step]);
+        for later in &waited {
+            self.waiting[*later] -= 1;
+            self.ready_ns[*later] = self.ready_ns[*later].max(end_ns);
         }
-        if self.failed || self.stopped { Vec::new() } else { self.take_ready() }
+        if self.failed || self.stopped {
+            return Vec::new();
+        }
+        // A step that names another twice is there twice.
+        waited.dedup();
+        waited.into_iter().filter_map(|later| self.ready(later)).collect()
     }
 
     /// A call has failed: no other begins.
@@ -133,16 +146,10 @@ impl Session {
         (self.job.steps() - self.begun) as u64
     }
 
-    fn take_ready(&mut self) -> Vec<ReadyStep> {
-        let mut ready = Vec::new();
-        for step in 0..self.job.steps() {
-            if self.waiting[step] == Some(0) {
-                self.waiting[step] = None;
-                let at_ns = self.ready_ns[step].saturating_add(self.job.wait_ns(step));
-                ready.push(ReadyStep { step, at_ns });
-            }
-        }
-        ready
+    /// A step, if it waits for no other any more.
+    fn ready(&self, step: usize) -> Option<ReadyStep> {
+        let at_ns = self.ready_ns[step].saturating_add(self.job.wait_ns(step));
+        (self.waiting[step] == 0).then_some(ReadyStep { step, at_ns })
     }
 }
 

@@ -405,3 +405,17 @@ fn a_stopped_run_begins_no_further_call() {
     assert_eq!(server.bodies(), ["a"]);
     assert_eq!((progress.jobs_finished, progress.jobs_failed, progress.skipped), (0, 0, 1));
 }
+
+#[test]
+fn a_step_that_names_another_twice_is_sent_once() {
+    let server = Server::start(|_, _, socket| stream(socket, &["x"]));
+    let calls = [
+        Call { body: "first", ..Call::default() },
+        Call { body: "twice", after: Some(vec![0, 0]), ..Call::default() },
+        Call { body: "last", after: Some(vec![0, 1, 0]), ..Call::default() },
+    ];
+    let (progress, rows) = finish(&mut start(&server, CLOSED_1, r#","max_requests":1"#, &calls));
+    assert_eq!(server.bodies(), ["first", "twice", "last"]);
+    assert_eq!(rows[2].intended_ns, rows[1].end_ns);
+    assert_eq!((progress.started, progress.skipped, progress.jobs_finished), (3, 0, 1));
+}
