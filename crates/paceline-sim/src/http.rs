@@ -1,8 +1,8 @@
 //! Response heads.
 
+use paceline_io::calendar::http_date;
 use paceline_io::clock::unix_ns;
 
-use crate::calendar::http_date;
 use crate::error::{ApiError, ErrorShape};
 
 /// What follows the head.

@@ -5,7 +5,6 @@
 //! One thread runs one epoll loop with timeouts in nanoseconds; a second one writes the truth log.
 //! `docs/reference/sim.md` describes the configuration, the faults and the log.
 
-mod calendar;
 mod config;
 mod connection;
 mod engine;
@@ -15,7 +14,6 @@ mod frames;
 mod http;
 mod inbox;
 mod metrics;
-mod pool;
 mod prefix_cache;
 mod rate_limit;
 mod request;
@@ -28,7 +26,6 @@ mod shape;
 mod sim;
 mod stats;
 mod text;
-mod timers;
 mod truth;
 
 pub use config::{

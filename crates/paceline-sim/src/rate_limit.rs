@@ -1,9 +1,9 @@
 //! How much may still be asked: a bucket that fills evenly, for requests and for tokens, and the headers that tell of
 //! it in each API's own way.
 
-use crate::calendar::rfc3339;
 use crate::config::RateLimit;
 use crate::error::ErrorShape;
+use paceline_io::calendar::rfc3339;
 
 /// The headers of one answer.
 pub(crate) type Headers = Vec<(&'static str, String)>;

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use paceline_io::clock::{StampClock, now_ns, thread_cpu_ns};
+use paceline_io::listen::is_out_of_descriptors;
 use paceline_io::poller::{Poller, Ready, WAKE};
+use paceline_io::pool::Pool;
 use paceline_io::stream::{ReadEnd, Scratch, Stream};
+use paceline_io::timers::{Timer, Timers};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rustls::ServerConfig;
@@ -20,14 +23,12 @@ use crate::engine::{Emission, EngineModel, Work};
 use crate::frames::Outbox;
 use crate::http::push_error;
 use crate::metrics::{Snapshot, Totals};
-use crate::pool::Pool;
 use crate::prefix_cache::{BLOCK_TOKENS, PrefixCache};
 use crate::rate_limit::RateLimiter;
 use crate::request::Protocol;
 use crate::routes;
 use crate::stats::{Histogram, SimStats};
 use crate::text::Text;
-use crate::timers::{Timer, Timers};
 use crate::truth::{End, TruthLog};
 
 const LISTENER: u64 = WAKE - 1;
@@ -362,9 +363,4 @@ impl Server {
             self.pool.remove(token);
         }
     }
-}
-
-/// EMFILE and ENFILE.
-fn is_out_of_descriptors(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(23 | 24))
 }

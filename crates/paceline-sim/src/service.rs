@@ -1,6 +1,7 @@
 //! From a request to the last byte of its answer.
 
 use paceline_io::clock::{now_ns, unix_ns};
+use paceline_io::timers::Timer;
 use rand::RngExt;
 
 use crate::config::{ExactConfig, Mode, Override};
@@ -17,7 +18,6 @@ use crate::request::{Call, Protocol};
 use crate::response::{Response, Setup, Verdict};
 use crate::routes::{self, Route};
 use crate::server::Server;
-use crate::timers::Timer;
 use crate::truth::{End, TruthRecord};
 
 /// How long a client has to close its side after we have closed ours.

@@ -1,24 +1,21 @@
 //! The engine's handle.
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use paceline_io::listen;
 use paceline_io::poller::Waker;
 use paceline_io::stream::Stamping;
 use paceline_io::tls::server_config;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
-use socket2::{Domain, Socket, Type};
 
 use crate::config::SimConfig;
 use crate::error::SimError;
 use crate::server::{Command, Server};
 use crate::stats::SimStats;
 use crate::truth::TruthLog;
-
-const BACKLOG: i32 = 4_096;
 
 #[derive(Debug)]
 enum Life {
@@ -45,10 +42,10 @@ impl Sim {
     /// # Errors
     /// When the address, the truth log or the certificate is of no use.
     pub fn start(config: SimConfig) -> Result<Self, SimError> {
-        raise_open_files();
+        listen::raise_open_files();
         let stamping = Stamping::begin().ok();
         let tls = tls(&config)?;
-        let listener = listen(&config.listen)?;
+        let listener = open_listener(&config.listen)?;
         let address = listener
             .local_addr()
             .map_err(|source| SimError::Listen { address: config.listen.clone(), source })?;
@@ -124,25 +121,8 @@ fn tls(config: &SimConfig) -> Result<Option<Arc<ServerConfig>>, SimError> {
     }
 }
 
-fn listen(address: &str) -> Result<TcpListener, SimError> {
-    let explain = |source| SimError::Listen { address: address.to_owned(), source };
-    let target = address
-        .to_socket_addrs()
-        .map_err(explain)?
-        .next()
-        .ok_or_else(|| explain(std::io::Error::other("the name has no address")))?;
-    let bind = || {
-        let socket = Socket::new(Domain::for_address(target), Type::STREAM.nonblocking().cloexec(), None)?;
-        socket.set_reuse_address(true)?;
-        socket.bind(&target.into())?;
-        socket.listen(BACKLOG)?;
-        Ok(socket.into())
-    };
-    bind().map_err(explain)
-}
-
-fn raise_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, the limit stays, and connections beyond it are turned away.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+fn open_listener(address: &str) -> Result<TcpListener, SimError> {
+    listen::resolve(address)
+        .and_then(|target| listen::listen(target, false))
+        .map_err(|source| SimError::Listen { address: address.to_owned(), source })
 }

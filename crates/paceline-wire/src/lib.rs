@@ -22,3 +22,4 @@ pub use observe::{BodyEnd, Head, Limits, Stamp, StreamObserver};
 pub use outcome::Outcome;
 pub use protocol::Protocol;
 pub use record::{KIND_CONTENT, KIND_EMBEDDING, KIND_REASONING, KIND_TOOL_CALL, Observation, RequestRecord};
+pub use sse::{Event, SseReader, TooLarge};

@@ -118,8 +118,9 @@ impl Observation {
     }
 }
 
-/// One request. Instants are absolute, in ns on CLOCK_MONOTONIC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One request. Instants are absolute, in ns on CLOCK_MONOTONIC. Serialized, it has the names of the row's columns, but
+/// for `warmup`, which a row has as its `phase`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestRecord {
     /// Which start of the load generator.
     pub segment: u32,
@@ -151,5 +152,6 @@ pub struct RequestRecord {
     /// Body bytes that came after the hang-up.
     pub tail_bytes: Option<u64>,
     /// What the response was.
+    #[serde(flatten)]
     pub observation: Observation,
 }

@@ -10,20 +10,20 @@ use crate::error::excerpt;
 
 /// An event is larger than allowed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge;
+pub struct TooLarge;
 
 /// One event that has data.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
+pub struct Event<'a> {
     /// Its data, lines joined by a line feed.
-    pub(crate) data: &'a [u8],
+    pub data: &'a [u8],
     /// Its name is `error`.
-    pub(crate) named_error: bool,
+    pub named_error: bool,
 }
 
 /// The state between two pieces of the stream. Holds no more than `max_event_bytes`.
 #[derive(Debug)]
-pub(crate) struct SseReader {
+pub struct SseReader {
     max_event_bytes: usize,
     /// A line whose end has not come.
     line: Vec<u8>,
@@ -38,7 +38,9 @@ pub(crate) struct SseReader {
 }
 
 impl SseReader {
-    pub(crate) fn new(max_event_bytes: usize) -> Self {
+    /// A reader of a stream that has not begun.
+    #[must_use]
+    pub fn new(max_event_bytes: usize) -> Self {
         Self {
             max_event_bytes,
             line: Vec::new(),
@@ -51,17 +53,14 @@ impl SseReader {
     }
 
     /// The beginning of the first line that was no field of an event stream.
-    pub(crate) fn foreign(&self) -> Option<&str> {
+    #[must_use]
+    pub fn foreign(&self) -> Option<&str> {
         self.foreign.as_deref()
     }
 
     /// Takes the next piece and hands on the events that it completes. Stops early when `sink` returns `false`;
     /// the rest of the piece is then lost.
-    pub(crate) fn feed(
-        &mut self,
-        bytes: &[u8],
-        sink: &mut impl FnMut(Event<'_>) -> bool,
-    ) -> Result<(), TooLarge> {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>) -> bool) -> Result<(), TooLarge> {
         // Data of this piece that is not copied unless the event goes beyond the piece or has several lines.
         let mut borrowed: Option<&[u8]> = None;
         let mut at = 0;
@@ -107,7 +106,7 @@ impl SseReader {
     }
 
     /// The body is complete: what is left is the last event, if it is one.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(Event<'_>) -> bool) -> Result<(), TooLarge> {
+    pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>) -> bool) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.line);
         let mut borrowed = None;
         if !line.is_empty() && !self.take_line(&line, &mut borrowed, sink)? {

@@ -5,26 +5,33 @@ use std::collections::BinaryHeap;
 
 /// A timer: the connection's token, and a number by which the connection knows whether it still wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Timer {
-    pub(crate) due_ns: i64,
-    pub(crate) token: u64,
-    pub(crate) id: u64,
+pub struct Timer {
+    /// When, on the monotonic clock.
+    pub due_ns: i64,
+    /// Whose.
+    pub token: u64,
+    /// Which of its timers.
+    pub id: u64,
 }
 
 /// Timers in the order in which they are due. They are never taken back: who does not want one any more ignores it.
 #[derive(Debug, Default)]
-pub(crate) struct Timers(BinaryHeap<Reverse<Timer>>);
+pub struct Timers(BinaryHeap<Reverse<Timer>>);
 
 impl Timers {
-    pub(crate) fn arm(&mut self, timer: Timer) {
+    /// Adds a timer.
+    pub fn arm(&mut self, timer: Timer) {
         self.0.push(Reverse(timer));
     }
 
-    pub(crate) fn next_ns(&self) -> Option<i64> {
+    /// When the next one is due.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<i64> {
         self.0.peek().map(|timer| timer.0.due_ns)
     }
 
-    pub(crate) fn pop_due(&mut self, now_ns: i64) -> Option<Timer> {
+    /// Takes the next one out, if it is due.
+    pub fn pop_due(&mut self, now_ns: i64) -> Option<Timer> {
         if self.next_ns()? > now_ns { None } else { self.0.pop().map(|timer| timer.0) }
     }
 }

@@ -37,7 +37,7 @@ fn civil(unix_s: i64) -> Civil {
 }
 
 /// For header `date`: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
-pub(crate) fn http_date(unix_s: i64) -> String {
+pub fn http_date(unix_s: i64) -> String {
     let Civil { year, month, day, hour, minute, second } = civil(unix_s);
     let weekday = WEEKDAYS[unix_s.div_euclid(DAY_S).rem_euclid(7) as usize];
     let month = MONTHS[(month - 1) as usize];
@@ -45,7 +45,7 @@ pub(crate) fn http_date(unix_s: i64) -> String {
 }
 
 /// `1994-11-06T08:49:37Z` (RFC 3339).
-pub(crate) fn rfc3339(unix_s: i64) -> String {
+pub fn rfc3339(unix_s: i64) -> String {
     let Civil { year, month, day, hour, minute, second } = civil(unix_s);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -8,7 +8,7 @@ struct Place<T> {
 
 /// Values under tokens. A token is of no more use once its value was removed, even when its place is taken again.
 #[derive(Debug)]
-pub(crate) struct Pool<T> {
+pub struct Pool<T> {
     places: Vec<Place<T>>,
     free: Vec<u32>,
 }
@@ -24,7 +24,8 @@ fn token(generation: u32, place: u32) -> u64 {
 }
 
 impl<T> Pool<T> {
-    pub(crate) fn insert(&mut self, value: T) -> u64 {
+    /// Puts a value in, and returns its token: below 2^63.
+    pub fn insert(&mut self, value: T) -> u64 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place { generation: 0, value: None });
             (self.places.len() - 1) as u32
@@ -34,12 +35,14 @@ impl<T> Pool<T> {
         token(entry.generation, place)
     }
 
-    pub(crate) fn get_mut(&mut self, token: u64) -> Option<&mut T> {
+    /// The value of a token, unless it was removed.
+    pub fn get_mut(&mut self, token: u64) -> Option<&mut T> {
         let entry = self.places.get_mut((token & 0xFFFF_FFFF) as usize)?;
         if u64::from(entry.generation) == token >> 32 { entry.value.as_mut() } else { None }
     }
 
-    pub(crate) fn remove(&mut self, token: u64) -> Option<T> {
+    /// Takes a value out.
+    pub fn remove(&mut self, token: u64) -> Option<T> {
         let place = (token & 0xFFFF_FFFF) as u32;
         let entry = self.places.get_mut(place as usize)?;
         if u64::from(entry.generation) != token >> 32 {
@@ -52,17 +55,25 @@ impl<T> Pool<T> {
         Some(value)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many values there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
+    /// There are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All values.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+    pub fn values(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|place| place.value.as_ref())
     }
 
     /// Takes all values out.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();
         std::mem::take(&mut self.places).into_iter().filter_map(|place| place.value)
     }

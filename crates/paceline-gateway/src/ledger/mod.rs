@@ -1,0 +1,3 @@
+//! The ledger.
+
+pub(crate) mod entry;

@@ -1,0 +1,11 @@
+//! The gateway's data plane: clients on one side, offers on the other, and for each request the choice between them.
+
+mod ask;
+mod error;
+mod ledger;
+mod settings;
+pub mod table;
+
+pub use error::GatewayError;
+pub use settings::GatewaySettings;
+pub use table::RouteTable;
