@@ -12,6 +12,9 @@ use socket2::{Domain, Socket, Type};
 
 use crate::clock::{StampClock, now_ns};
 
+/// What was sent of the bytes that wait is let go of beyond this.
+const COMPACT_BYTES: usize = 65_536;
+
 /// When bytes arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
@@ -287,6 +290,11 @@ impl Stream {
             return self.flush();
         }
         if self.has_pending() {
+            // A peer that reads slowly, and never catches up, must not keep what it has read.
+            if self.sent_of_pending >= COMPACT_BYTES {
+                self.pending.drain(..self.sent_of_pending);
+                self.sent_of_pending = 0;
+            }
             self.pending.extend_from_slice(bytes);
             return self.flush();
         }
@@ -328,6 +336,13 @@ impl Stream {
     #[must_use]
     pub fn has_pending(&self) -> bool {
         self.sent_of_pending < self.pending.len() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// More than `bytes` wait for room in the socket. With TLS the amount is not known: then, whether any do.
+    #[must_use]
+    pub fn backlog_exceeds(&self, bytes: usize) -> bool {
+        self.pending.len() - self.sent_of_pending > bytes
+            || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
     /// Ends the connection with a reset instead of an orderly close.

@@ -18,7 +18,7 @@ mod whole;
 
 pub use batch::BatchBuilder;
 pub use error::WireError;
-pub use observe::{BodyEnd, Head, Limits, Stamp, StreamObserver};
+pub use observe::{BodyEnd, Head, Limits, Stamp, StreamObserver, Usage};
 pub use outcome::Outcome;
 pub use protocol::Protocol;
 pub use record::{KIND_CONTENT, KIND_EMBEDDING, KIND_REASONING, KIND_TOOL_CALL, Observation, RequestRecord};

@@ -41,6 +41,22 @@ pub struct Head<'a> {
     pub request_id: Option<&'a str>,
 }
 
+/// A server's usage; none: it has not said. Of the prompt's tokens, `cached_tokens` came from a cache and
+/// `cache_write_tokens` went to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: Option<i64>,
+    /// Tokens generated.
+    pub completion_tokens: Option<i64>,
+    /// Those of them that were reasoning.
+    pub reasoning_tokens: Option<i64>,
+    /// Tokens of the prompt from a cache.
+    pub cached_tokens: Option<i64>,
+    /// Tokens of the prompt written to a cache.
+    pub cache_write_tokens: Option<i64>,
+}
+
 /// How the transport of a response ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyEnd {
@@ -157,6 +173,25 @@ impl StreamObserver {
     #[must_use]
     pub fn first_token_ns(&self) -> Option<i64> {
         self.seen.row.event_ns.first().copied()
+    }
+
+    /// Something went wrong in what was read: an error in the stream, or what [`Self::failed`] tells of.
+    #[must_use]
+    pub fn has_failure(&self) -> bool {
+        self.seen.failure.is_some()
+    }
+
+    /// The server's usage, as far as it has said.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let row = &self.seen.row;
+        Usage {
+            prompt_tokens: row.prompt_tokens,
+            completion_tokens: row.completion_tokens,
+            reasoning_tokens: row.reasoning_tokens,
+            cached_tokens: row.cached_tokens,
+            cache_write_tokens: row.cache_write_tokens,
+        }
     }
 
     /// The response has ended at `end_ns`.
