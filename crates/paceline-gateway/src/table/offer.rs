@@ -142,6 +142,9 @@ pub struct Offer {
     /// What it costs; none: unknown.
     #[serde(default)]
     pub price: Option<Price>,
+    /// Where the price is from, in words for people: the package, its version and the day; none: unsaid.
+    #[serde(default)]
+    pub price_source: Option<String>,
     /// Tokens of prompt and answer together; none: unknown.
     #[serde(default)]
     pub context_tokens: Option<u64>,
