@@ -20,6 +20,6 @@ pub use batch::BatchBuilder;
 pub use error::WireError;
 pub use observe::{BodyEnd, Head, Limits, Stamp, StreamObserver, Usage};
 pub use outcome::Outcome;
-pub use protocol::Protocol;
+pub use protocol::{Protocol, server_message};
 pub use record::{KIND_CONTENT, KIND_EMBEDDING, KIND_REASONING, KIND_TOOL_CALL, Observation, RequestRecord};
 pub use sse::{Event, SseReader, TooLarge};

@@ -50,7 +50,8 @@ pub(super) fn message(raw: &RawValue) -> String {
 
 /// The message in an error that a server sent as JSON: the string itself, or what the usual fields hold, at any of the
 /// usual depths. None where there is none.
-pub(crate) fn server_message(json: &[u8]) -> Option<String> {
+#[must_use]
+pub fn server_message(json: &[u8]) -> Option<String> {
     find_message(&small(json)?)
 }
 

@@ -10,7 +10,7 @@ mod openai_embeddings;
 mod openai_responses;
 mod usage;
 
-pub(crate) use errors::server_message;
+pub use errors::server_message;
 pub(crate) use json::Text;
 pub(crate) use openai_responses::Pieces;
 pub(crate) use usage::Usage;
