@@ -5,7 +5,7 @@ use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, RequestRecord, Stamp, StreamObserver};
 
 use crate::jobs::Body;
-use crate::secrets::Secrets;
+use paceline_wire::Secrets;
 
 /// Which call of which job it is.
 #[derive(Debug, Clone, Copy)]

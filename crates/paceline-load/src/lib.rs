@@ -15,7 +15,6 @@ mod lag;
 mod progress;
 mod run;
 mod runqueue;
-mod secrets;
 mod session;
 mod spec;
 mod stats;

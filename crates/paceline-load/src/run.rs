@@ -17,10 +17,10 @@ use crate::connection::Tls;
 use crate::error::LoadError;
 use crate::lag::Lags;
 use crate::progress::{Progress, RunState};
-use crate::secrets::Secrets;
 use crate::spec::LoadSpec;
 use crate::stats::WorkerStats;
 use crate::worker::Worker;
+use paceline_wire::Secrets;
 
 /// Between the last thread's readiness and the first request, so that no thread starts late.
 const LEAD_NS: i64 = 2_000_000;

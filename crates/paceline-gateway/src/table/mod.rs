@@ -8,6 +8,7 @@ mod policy;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use paceline_wire::Secrets;
 use serde::Deserialize;
 
 use crate::error::GatewayError;
@@ -68,6 +69,11 @@ pub struct RouteTable {
     offers_of: HashMap<String, Vec<usize>>,
 }
 
+fn with_secrets(mut offer: Offer) -> Arc<Offer> {
+    offer.secrets = Secrets::of(&offer.target.headers);
+    Arc::new(offer)
+}
+
 impl RouteTable {
     /// Reads and checks the document.
     ///
@@ -117,7 +123,7 @@ impl RouteTable {
             version: document.version,
             require_key: document.require_key,
             models: document.models,
-            offers: document.offers.into_iter().map(Arc::new).collect(),
+            offers: document.offers.into_iter().map(with_secrets).collect(),
             keys: document.keys.into_iter().map(Arc::new).collect(),
             policy: document.policy,
             by_model,

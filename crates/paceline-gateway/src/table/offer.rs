@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use paceline_wire::Protocol;
+use paceline_wire::{Protocol, Secrets};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::GatewayError;
@@ -166,6 +166,9 @@ pub struct Offer {
     pub limits: OfferLimits,
     /// How long it may take.
     pub timeouts: OfferTimeouts,
+    /// What its server may echo, and nobody may see.
+    #[serde(skip)]
+    pub secrets: Secrets,
 }
 
 impl Offer {

@@ -1,17 +1,25 @@
 //! What we send and must never keep: a hostile or clumsy server may echo our headers in anything that it says.
 
-use paceline_wire::Observation;
+use crate::record::Observation;
 
 /// A shorter value of an ordinary header is a word like any other; masking it would harm texts and hide nothing.
 const SHORTEST_PLAIN_BYTES: usize = 8;
 const SHORTEST_SECRET_BYTES: usize = 4;
 
 /// The values of the headers that the user gave.
-#[derive(Debug, Default)]
-pub(crate) struct Secrets(Vec<String>);
+#[derive(Clone, Default)]
+pub struct Secrets(Vec<String>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets")
+    }
+}
 
 impl Secrets {
-    pub(crate) fn of(headers: &[(String, String)]) -> Self {
+    /// Of these headers.
+    #[must_use]
+    pub fn of(headers: &[(String, String)]) -> Self {
         let mut values: Vec<String> = headers
             .iter()
             .flat_map(|(name, value)| {
@@ -29,7 +37,7 @@ impl Secrets {
     }
 
     /// Masks every string that comes from the server. Lengths stay, so that `event_bytes` still fits `text`.
-    pub(crate) fn mask(&self, row: &mut Observation) {
+    pub fn mask(&self, row: &mut Observation) {
         if self.0.is_empty() {
             return;
         }

@@ -1,0 +1,300 @@
+//! One attempt in flight: what was asked of an offer, and what has come back.
+
+use std::sync::Arc;
+
+use paceline_io::http1::{Head, Part, Reader};
+use paceline_io::stream::Arrival;
+use paceline_wire::{BodyEnd, Limits, Observation, Outcome, Protocol, RequestRecord, Stamp, StreamObserver};
+
+use crate::ledger::entry::Role;
+use crate::price::cost_of;
+use crate::relay::{Relay, RelayError};
+use crate::route::Permit;
+use crate::settings::ClientLimits;
+use crate::table::Offer;
+
+/// Of an error response so much is read.
+const MAX_ERROR_BYTES: usize = 65_536;
+
+/// Who asked, and what.
+#[derive(Debug)]
+pub(super) struct Purpose {
+    /// The client's token; none: a probe.
+    pub(super) client: Option<u64>,
+    pub(super) role: Role,
+    pub(super) offer: Arc<Offer>,
+    /// The offer's place in its table.
+    pub(super) place: usize,
+    /// The client's protocol and the upstream's.
+    pub(super) protocols: (Protocol, Protocol),
+    pub(super) streaming: bool,
+    pub(super) usage_asked: bool,
+    /// Unique over the gateway's life.
+    pub(super) sequence: u64,
+    pub(super) begun_ns: i64,
+}
+
+/// An attempt in flight.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) purpose: Purpose,
+    /// Frees the offer's place when the attempt ends.
+    pub(super) permit: Permit,
+    pub(super) sent_ns: Option<i64>,
+    pub(super) written_ns: Option<i64>,
+    pub(super) connect_ns: Option<i64>,
+    pub(super) tls_ns: Option<i64>,
+    pub(super) connection_reused: bool,
+    /// Anything has come back.
+    pub(super) answered: bool,
+    /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
+    pub(super) crossed_until_ns: i64,
+    pub(super) last_arrival_ns: i64,
+    /// The first token is on its way to the client.
+    pub(super) committed: bool,
+    /// What the client is to have, and has not: until the first token.
+    pub(super) held: Vec<u8>,
+    /// The body of an answer that is no stream, or of an error.
+    pub(super) whole: Vec<u8>,
+    observer: StreamObserver,
+    reader: Reader,
+    relay: Option<Relay>,
+    status: Option<u16>,
+    retry_after: Option<String>,
+    /// Why it must not be read on.
+    broken: Option<BodyEnd>,
+    limits: Limits,
+}
+
+impl Exchange {
+    pub(super) fn new(purpose: Purpose, permit: Permit, limits: &ClientLimits, keep_text: bool) -> Self {
+        let (client, upstream) = purpose.protocols;
+        let bounds = Limits {
+            max_event_bytes: limits.event_bytes,
+            keep_text,
+            max_body_bytes: limits.answer_bytes,
+        };
+        let streaming = purpose.streaming;
+        let relay = streaming.then(|| Relay::new(client, upstream, purpose.usage_asked, limits.event_bytes));
+        let begun_ns = purpose.begun_ns;
+        Self {
+            purpose,
+            permit,
+            sent_ns: None,
+            written_ns: None,
+            connect_ns: None,
+            tls_ns: None,
+            connection_reused: false,
+            answered: false,
+            crossed_until_ns: i64::MIN,
+            last_arrival_ns: begun_ns,
+            committed: false,
+            held: Vec::new(),
+            whole: Vec::new(),
+            observer: StreamObserver::new(upstream, streaming, bounds),
+            reader: Reader::responses(),
+            relay,
+            status: None,
+            retry_after: None,
+            broken: None,
+            limits: bounds,
+        }
+    }
+
+    /// Takes bytes from one socket read, and gives the client's share of them to `out`, or keeps it until the first
+    /// token. `false`: bytes are left over after the response's end.
+    pub(super) fn receive(&mut self, bytes: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> bool {
+        self.answered = true;
+        self.last_arrival_ns = arrival.ns;
+        if self.sent_ns.is_none() {
+            self.broken = Some(BodyEnd::Malformed(
+                "bytes came before the request was sent: they answer nothing".to_owned(),
+            ));
+            return false;
+        }
+        let stamp = Stamp { ns: arrival.ns, kernel: arrival.kernel, read: arrival.read };
+        let mut reader = std::mem::replace(&mut self.reader, Reader::responses());
+        let fed = reader.feed(bytes, &mut |part| match part {
+            Part::Head(head) => self.on_head(head, stamp),
+            Part::Body(bytes) => self.on_body(bytes, stamp, out),
+            Part::End => {}
+        });
+        self.reader = reader;
+        match fed {
+            Ok(used) => used == bytes.len(),
+            Err(error) => {
+                self.broken.get_or_insert(BodyEnd::Malformed(error.to_string()));
+                false
+            }
+        }
+    }
+
+    fn on_head(&mut self, head: &Head, stamp: Stamp) {
+        self.status = Some(head.status);
+        self.retry_after = head.header("retry-after").map(str::to_owned);
+        self.observer.on_head(
+            &paceline_wire::Head {
+                status: head.status,
+                content_type: head.header("content-type"),
+                retry_after: head.header("retry-after"),
+                request_id: head.header("x-request-id").or_else(|| head.header("request-id")),
+            },
+            stamp,
+        );
+        if !self.is_success() {
+            self.relay = None;
+        }
+    }
+
+    fn on_body(&mut self, bytes: &[u8], stamp: Stamp, out: &mut Vec<u8>) {
+        self.observer.on_body(bytes, stamp);
+        let Some(relay) = self.relay.as_mut() else {
+            let most = if self.is_success() { self.limits.max_body_bytes } else { MAX_ERROR_BYTES };
+            let room = most.saturating_sub(self.whole.len());
+            self.whole.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return;
+        };
+        let cost_usd = cost_of(&self.purpose.offer, &self.observer.usage());
+        let to = if self.committed { out } else { &mut self.held };
+        match relay.push(bytes, cost_usd, to) {
+            Ok(()) => {}
+            Err(RelayError::TooLarge) => {
+                let text = format!("an event is larger than {} bytes", self.limits.max_event_bytes);
+                self.broken.get_or_insert(BodyEnd::Malformed(text));
+            }
+            Err(RelayError::Untranslatable(text)) => {
+                self.broken.get_or_insert(BodyEnd::Malformed(text));
+            }
+        }
+    }
+
+    /// The body is complete: the last event may still have been waiting for its end.
+    pub(super) fn finish_relay(&mut self, out: &mut Vec<u8>) {
+        let cost_usd = self.cost_usd();
+        if let Some(relay) = self.relay.as_mut()
+            && let Err(error) = relay.finish(cost_usd, out)
+        {
+            self.broken.get_or_insert(BodyEnd::Malformed(format!("{error:?}")));
+        }
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.status.is_none_or(|status| (200..300).contains(&status))
+    }
+
+    pub(super) fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    pub(super) fn retry_after(&self) -> Option<&str> {
+        self.retry_after.as_deref()
+    }
+
+    /// What the usage so far costs; none: the price or the usage is not known.
+    pub(super) fn cost_usd(&self) -> Option<f64> {
+        cost_of(&self.purpose.offer, &self.observer.usage())
+    }
+
+    /// The client is to have a stream.
+    pub(super) fn is_stream(&self) -> bool {
+        self.relay.is_some()
+    }
+
+    pub(super) fn token_events(&self) -> u32 {
+        self.observer.token_events()
+    }
+
+    pub(super) fn first_token_ns(&self) -> Option<i64> {
+        self.observer.first_token_ns()
+    }
+
+    /// Something is wrong with the answer, whatever has come of it.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.is_some() || self.observer.has_failure() || self.observer.failed()
+    }
+
+    /// All tokens are there, and the protocol says so.
+    pub(super) fn is_marked(&self) -> bool {
+        self.observer.end_marker()
+    }
+
+    /// The response is complete.
+    pub(super) fn is_done(&self) -> bool {
+        self.reader.is_done()
+    }
+
+    /// The connection may carry another request.
+    pub(super) fn keeps_connection(&self) -> bool {
+        self.reader.is_done() && self.reader.keep_alive() && self.broken.is_none() && !self.observer.failed()
+    }
+
+    /// The peer has closed: how the body ended thereby.
+    pub(super) fn closed_by_peer(&mut self, error: Option<&std::io::Error>) -> BodyEnd {
+        let complete = error.is_none() && self.reader.finish(&mut |_| {});
+        if complete {
+            return BodyEnd::Complete;
+        }
+        let when = if self.answered { "before the response was complete" } else { "before any response" };
+        BodyEnd::Cut(match error {
+            Some(error) => format!("the connection broke {when}: {error}"),
+            None => format!("the server closed the connection {when}"),
+        })
+    }
+
+    /// When its time is over if nothing comes.
+    pub(super) fn expires_ns(&self) -> i64 {
+        let timeouts = &self.purpose.offer.timeouts;
+        let begun_ns = self.purpose.begun_ns;
+        let total_ns = begun_ns.saturating_add(timeouts.total_ns);
+        let next_ns = match (self.sent_ns, self.token_events()) {
+            (None, _) => begun_ns.saturating_add(timeouts.connect_ns),
+            (Some(sent_ns), 0) => sent_ns.saturating_add(timeouts.first_token_ns),
+            (Some(_), _) => self.last_arrival_ns.saturating_add(timeouts.gap_ns),
+        };
+        total_ns.min(next_ns)
+    }
+
+    /// Ends the attempt as its row.
+    pub(super) fn conclude(self, end: BodyEnd, now_ns: i64) -> Concluded {
+        let end = self.broken.unwrap_or(end);
+        let end_ns = if matches!(end, BodyEnd::Complete) { self.last_arrival_ns } else { now_ns };
+        let purpose = self.purpose;
+        let row = RequestRecord {
+            segment: 0,
+            request_index: purpose.sequence,
+            session: None,
+            step: None,
+            warmup: purpose.role == Role::Probe,
+            intended_ns: purpose.begun_ns,
+            sent_ns: self.sent_ns,
+            written_ns: self.written_ns,
+            connect_ns: self.connect_ns,
+            tls_ns: self.tls_ns,
+            connection_reused: self.connection_reused,
+            hangup_ns: None,
+            stopped_ns: None,
+            tail_bytes: None,
+            observation: self.observer.finish(end, end_ns),
+        };
+        Concluded { purpose, row, whole: self.whole, retry_after: self.retry_after }
+    }
+}
+
+/// An attempt that has ended.
+#[derive(Debug)]
+pub(super) struct Concluded {
+    pub(super) purpose: Purpose,
+    pub(super) row: RequestRecord,
+    pub(super) whole: Vec<u8>,
+    pub(super) retry_after: Option<String>,
+}
+
+impl Concluded {
+    pub(super) fn outcome(&self) -> Outcome {
+        self.row.observation.outcome
+    }
+
+    pub(super) fn observation(&self) -> &Observation {
+        &self.row.observation
+    }
+}
