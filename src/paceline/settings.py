@@ -4,7 +4,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -77,12 +77,15 @@ class StoreSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """The whole file."""
+    """The whole file. `[gateway]`, `[[model]]` and `[[offer]]` are the gateway's, which checks them."""
 
     model_config = _Model
 
     measure: MeasureSettings = Field(default_factory=MeasureSettings)
     store: StoreSettings = Field(default_factory=StoreSettings)
+    gateway: Any = Field(default=None, repr=False)
+    model: Any = Field(default=None, repr=False)
+    offer: Any = Field(default=None, repr=False)
 
 
 def settings_file(path: Path | None = None) -> tuple[Path, bool]:
