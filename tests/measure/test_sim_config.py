@@ -25,6 +25,8 @@ def test_nothing_said_is_the_engines_own_default() -> None:
         ({"prefix_cache": True, "prefix_cache_blocks": 9, "ttft_per_uncached_token": "125us"}, "exact",
          {"prefix_cache": True, "prefix_cache_blocks": 9, "ttft_us_per_uncached_token": 125}),
         ({"cached_tokens": 12}, "exact", {"cached_tokens": 12}),
+        ({"server_model": "small", "service_tier": "echo", "speed": "standard"}, "exact",
+         {"server_model": "small", "service_tier": "echo", "speed": "standard"}),
         ({"mode": "engine", "slots": 4, "prefill_tok_s": 1e4, "prefill_base": "1ms",
           "decode_step_base": "7ms",
           "decode_step_per_seq": "250us", "spec_burst": "4:0.6", "queue_limit": 9, "prefix_cache": False,
@@ -58,6 +60,25 @@ def test_flags_of_the_whole_engine_are_keys_of_the_document() -> None:
     _core.Sim(json.dumps(config))
 
 
+def test_a_timeline_is_read_from_its_file(tmp_path: Path) -> None:
+    stages = [{"at_ms": 5, "exact": {"ttft_us": 9}}, {"after_requests": 3, "fault": None}]
+    path = tmp_path / "stages.json"
+    path.write_text(json.dumps(stages))
+    config = sim_config(SimOptions(timeline=path))
+    assert config["timeline"] == stages
+    _core.Sim(json.dumps(config))
+
+
+@pytest.mark.parametrize(("text", "named"), [("{", "is not JSON"), ("{}", "is not a list")])
+def test_a_file_that_is_no_timeline_is_named(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "stages.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        sim_config(SimOptions(timeline=path))
+    assert named in error.value.message
+    assert str(path) in error.value.message
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_every_flavour_of_metrics_is_one_of_the_engines(name: str) -> None:
     _core.Sim(json.dumps(sim_config(SimOptions(metrics=name))))
@@ -86,6 +107,7 @@ def test_the_listed_kinds_are_all_that_the_engine_has() -> None:
         ({"slots": 4}, "--slots"),
         ({"mode": "engine", "ttft_per_uncached_token": "5us"}, "--ttft-per-uncached-token"),
         ({"mode": "engine", "cached_tokens": 5}, "--cached-tokens"),
+        ({"timeline": Path("/no/such.json")}, "--timeline"),
         ({"metrics": "triton"}, "triton"),
         ({"rate_limit": "60"}, "requests=NUMBER"),
         ({"rate_limit": "requests=few"}, "requests=NUMBER"),

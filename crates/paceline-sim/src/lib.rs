@@ -29,7 +29,7 @@ mod text;
 mod truth;
 
 pub use config::{
-    EngineConfig, ExactConfig, Mode, RateLimit, Secret, SimConfig, SpecBurst, Stall, UsageMode,
+    EngineConfig, ExactConfig, Mode, RateLimit, Secret, SimConfig, SpecBurst, Stage, Stall, UsageMode,
 };
 pub use error::SimError;
 pub use fault::{Fault, FaultKind};

@@ -69,6 +69,10 @@ pub(crate) struct Server {
     /// Exact mode: what would be a model's work.
     pub(crate) exact_work: Work,
     pub(crate) totals: Totals,
+    /// When the engine began, from which the timeline counts.
+    pub(crate) started_ns: i64,
+    /// The stage that the last request found.
+    pub(crate) stage: Option<usize>,
     pub(crate) rate_limiter: RateLimiter,
     pub(crate) truth: TruthLog,
     pub(crate) plain_text: Arc<Text>,
@@ -112,6 +116,8 @@ impl Server {
             prefix_cache: PrefixCache::new(config.exact.prefix_cache_blocks),
             exact_work: Work::default(),
             totals: Totals::default(),
+            started_ns: now_ns(),
+            stage: None,
             rate_limiter: RateLimiter::new(&config.rate_limit),
             truth,
             plain_text: Arc::new(Text::plain(config.seed)),

@@ -13,7 +13,7 @@ use crate::http::{BodyFraming, push_error, push_head};
 use crate::inbox::Received;
 use crate::metrics;
 use crate::prefix_cache::{BLOCK_TOKENS, Hit};
-use crate::rate_limit::Standing;
+use crate::rate_limit::{RateLimiter, Standing};
 use crate::request::{Call, Protocol};
 use crate::response::{Response, Setup, Verdict};
 use crate::routes::{self, Route};
@@ -22,6 +22,7 @@ use crate::truth::{End, TruthRecord};
 
 /// How long a client has to close its side after we have closed ours.
 const LINGER_NS: i64 = 1_000_000_000;
+const NS_A_MS: i64 = 1_000_000;
 const NS_A_SECOND: i64 = 1_000_000_000;
 
 impl Server {
@@ -70,20 +71,21 @@ impl Server {
 
     /// Starts the answer to a call. An error is a refusal that was not logged.
     fn begin(&mut self, token: u64, request: &Received, call: &Call) -> Result<(), ApiError> {
+        let stage = self.enter_stage();
         let laid = match request.head.header("x-paceline-sim") {
             Some(header) => Some(
-                Override::parse(header, &self.config.exact, self.config.mode)
+                Override::parse(header, self.config.exact_in(stage), self.config.mode)
                     .map_err(|error| ApiError::invalid(None, format!("Header x-paceline-sim: {error}")))?,
             ),
             None => None,
         };
-        let configured = || self.config.fault.clone();
+        let configured = || self.config.fault_in(stage).cloned();
         let fault = laid.as_ref().and_then(|laid| laid.fault.clone()).unwrap_or_else(configured);
         let fault = self.befalls(fault);
         self.last_number += 1;
         let wide = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::SplitUtf8);
         let refusal = fault.as_ref().and_then(routes::refusal);
-        let exact = laid.map_or_else(|| self.config.exact.clone(), |laid| laid.exact);
+        let exact = laid.map_or_else(|| self.config.exact_in(stage).clone(), |laid| laid.exact);
         let tokens = call.prompt.tokens() + self.longest_answer(call, &exact);
         let standing = self.stand(call, tokens);
         let refusal = refusal.or_else(|| standing.retry_after_s.map(routes::rate_limited));
@@ -95,6 +97,7 @@ impl Server {
             exact: &exact,
             engine: &self.config.engine,
             fault,
+            stage,
             text: if wide { self.wide_text.clone() } else { self.plain_text.clone() },
             received_ns: request.first_ns,
             created_s: unix_ns() / NS_A_SECOND,
@@ -119,6 +122,18 @@ impl Server {
             self.refuse_call(token, response, error);
         }
         Ok(())
+    }
+
+    /// The stage of the timeline that holds now. A stage with another rate limit begins with a full bucket.
+    fn enter_stage(&mut self) -> Option<usize> {
+        let elapsed_ms = now_ns().saturating_sub(self.started_ns) / NS_A_MS;
+        let stage = self.config.stage_at(u64::try_from(elapsed_ms).unwrap_or(0), self.last_number);
+        let before = self.config.rate_limit_in(std::mem::replace(&mut self.stage, stage));
+        let limit = self.config.rate_limit_in(stage);
+        if limit != before {
+            self.rate_limiter = RateLimiter::new(&limit);
+        }
+        stage
     }
 
     /// Tokens that the answer may come to have, as far as the request and the configuration tell.

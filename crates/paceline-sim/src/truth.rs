@@ -15,7 +15,7 @@ use crate::request::Protocol;
 /// Records that may wait for the writer; more are lost, and counted.
 const QUEUE: usize = 65_536;
 /// What was written is on its way to the disk after so long.
-const FLUSH_EVERY: Duration = Duration::from_millis(250);
+const FLUSH_EVERY: Duration = Duration::from_millis(50);
 
 const HEADER: &[u8] = b"{\"schema\":\"paceline.truth/1\",\"clock\":\"CLOCK_MONOTONIC ns\"}\n";
 
@@ -67,6 +67,8 @@ pub(crate) struct TruthRecord {
     pub(crate) protocol: Protocol,
     pub(crate) status: u16,
     pub(crate) fault: Option<FaultKind>,
+    /// The stage of the timeline that it belonged to.
+    pub(crate) stage: Option<usize>,
     pub(crate) prompt_tokens: u64,
     pub(crate) cached_tokens: u64,
     pub(crate) received_ns: i64,
@@ -91,6 +93,10 @@ impl TruthRecord {
         match self.fault {
             Some(fault) => write!(out, r#""{}""#, fault.name())?,
             None => out.write_all(b"null")?,
+        }
+        match self.stage {
+            Some(stage) => write!(out, r#","stage":{stage}"#)?,
+            None => out.write_all(br#","stage":null"#)?,
         }
         write!(
             out,
@@ -194,6 +200,7 @@ mod tests {
             protocol: Protocol::Completions,
             status: 200,
             fault: Some(FaultKind::SplitUtf8),
+            stage: Some(2),
             prompt_tokens: 12,
             cached_tokens: 0,
             received_ns: 100,
@@ -216,7 +223,7 @@ mod tests {
         assert_eq!(
             line,
             serde_json::json!({
-                "id": "cmpl-sim-3", "path": "/v1/completions", "protocol": "openai-completions", "status": 200, "fault": "split_utf8",
+                "id": "cmpl-sim-3", "path": "/v1/completions", "protocol": "openai-completions", "status": 200, "fault": "split_utf8", "stage": 2,
                 "prompt_tokens": 12, "cached_tokens": 0, "received_ns": 100, "headers_sent_ns": null,
                 "events": [[150, 4, 3], [160, 1, 1]], "gone_ns": 165, "end_ns": 170, "end": "client_gone",
             })

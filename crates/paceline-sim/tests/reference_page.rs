@@ -38,6 +38,7 @@ fn every_key_of_the_configuration_is_named() {
         r#"{"engine": {"?": 1}}"#,
         r#"{"engine": {"spec_burst": {"?": 1}}}"#,
         r#"{"fault": {"?": 1}}"#,
+        r#"{"timeline": [{"?": 1}]}"#,
         r#"{"fault": {"kind": "?"}}"#,
         r#"{"mode": "?"}"#,
         r#"{"metrics": "?"}"#,

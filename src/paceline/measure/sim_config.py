@@ -1,5 +1,6 @@
 """Flags of `paceline sim` -> the reference engine's configuration (docs/reference/sim.md)."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,12 @@ class SimOptions:
     spec_burst: str | None = None
     queue_limit: int | None = None
     fault: str | None = None
+    timeline: Path | None = None
     cached_tokens: int | None = None
     ttft_per_uncached_token: str | None = None
+    server_model: str | None = None
+    service_tier: str | None = None
+    speed: str | None = None
     metrics: str | None = None
     rate_limit: str | None = None
     cancel_delay: str | None = None
@@ -95,6 +100,7 @@ def sim_config(options: SimOptions) -> dict[str, Any]:
         "mode": options.mode,
         options.mode: {**both, **(exact if options.mode == "exact" else engine)},
         "fault": None if options.fault is None else parse_fault(options.fault),
+        "timeline": None if options.timeline is None else _timeline(options.timeline),
         "metrics": _flavour(options.metrics),
         "rate_limit": None if options.rate_limit is None else _rate_limit(options.rate_limit),
         "cancel_delay_us": _us("--cancel-delay", options.cancel_delay),
@@ -125,6 +131,19 @@ def parse_fault(text: str) -> dict[str, Any]:
     return fault
 
 
+def _timeline(path: Path) -> list[Any]:
+    try:
+        stages = json.loads(_file("--timeline", path) or "")
+    except ValueError as error:
+        raise ConfigError(f"--timeline: {path} is not JSON: {error}") from None
+    if not isinstance(stages, list):
+        raise ConfigError(
+            f"--timeline: {path} is not a list of stages",
+            'for example [{"at_ms": 1000, "exact": {"ttft_us": 900000}}]',
+        )
+    return stages
+
+
 def _both(options: SimOptions) -> dict[str, Any]:
     return _given(
         {
@@ -150,6 +169,9 @@ def _exact(options: SimOptions) -> dict[str, Any]:
             "token_ids": options.token_ids,
             "cached_tokens": options.cached_tokens,
             "ttft_us_per_uncached_token": _us("--ttft-per-uncached-token", options.ttft_per_uncached_token),
+            "server_model": options.server_model,
+            "service_tier": options.service_tier,
+            "speed": options.speed,
         }
     )
 

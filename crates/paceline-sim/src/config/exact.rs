@@ -63,6 +63,12 @@ pub struct ExactConfig {
     pub prefix_cache_blocks: usize,
     /// What each prompt token that is not cached adds to the TTFT, in us.
     pub ttft_us_per_uncached_token: u64,
+    /// The model that answers name; none: the one that was asked.
+    pub server_model: Option<String>,
+    /// The tier that answers name; none: they name none; `echo`: the one that was asked, where one was.
+    pub service_tier: Option<String>,
+    /// The same for the speed, which Anthropic's API has.
+    pub speed: Option<String>,
 }
 
 impl Default for ExactConfig {
@@ -83,6 +89,9 @@ impl Default for ExactConfig {
             prefix_cache: false,
             prefix_cache_blocks: 65_536,
             ttft_us_per_uncached_token: 0,
+            server_model: None,
+            service_tier: None,
+            speed: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod engine;
 mod exact;
 mod overrides;
+mod timeline;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use crate::metrics::Flavour;
 pub use engine::{EngineConfig, SpecBurst};
 pub use exact::{ExactConfig, Stall, UsageMode};
 pub(crate) use overrides::Override;
+pub use timeline::Stage;
 
 /// The longest duration that may be configured, a day, so that sums of durations stay far from overflow.
 pub(crate) const MAX_US: u64 = 86_400_000_000;
@@ -105,6 +107,8 @@ pub struct SimConfig {
     pub engine: EngineConfig,
     /// What goes wrong.
     pub fault: Option<Fault>,
+    /// What changes while the engine runs.
+    pub timeline: Vec<Stage>,
     /// Which engine's metrics are shown.
     pub metrics: Flavour,
     /// Requests and tokens a minute.
@@ -134,6 +138,7 @@ impl Default for SimConfig {
             exact: ExactConfig::default(),
             engine: EngineConfig::default(),
             fault: None,
+            timeline: Vec::new(),
             metrics: Flavour::default(),
             rate_limit: RateLimit::default(),
             cancel_delay_us: 0,
@@ -150,8 +155,8 @@ impl SimConfig {
     /// # Errors
     /// [`SimError::Config`], whose message names the field that is unknown, of a wrong type or out of range.
     pub fn from_json(json: &str) -> Result<Self, SimError> {
-        let config: Self = from_json(json).map_err(SimError::Config)?;
-        config.check().map_err(SimError::Config)?;
+        let mut config: Self = from_json(json).map_err(SimError::Config)?;
+        config.check().and_then(|()| timeline::prepare(&mut config)).map_err(SimError::Config)?;
         Ok(config)
     }
 

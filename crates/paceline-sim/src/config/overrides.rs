@@ -31,14 +31,22 @@ impl Override {
         if mode == Mode::Engine {
             return Err("in engine mode only `fault` can be set for one request".to_owned());
         }
-        let mut laid = serde_json::to_value(base).map_err(|error| error.to_string())?;
-        if let Some(object) = laid.as_object_mut() {
-            object.append(&mut keys);
-        }
-        let exact: ExactConfig = from_value(laid)?;
-        exact.check()?;
-        Ok(Self { exact, fault })
+        Ok(Self { exact: lay(base, keys)?, fault })
     }
+}
+
+/// Lays keys of `exact` over `base`. The message names the key that is wrong.
+pub(super) fn lay(
+    base: &ExactConfig,
+    mut keys: serde_json::Map<String, serde_json::Value>,
+) -> Result<ExactConfig, String> {
+    let mut laid = serde_json::to_value(base).map_err(|error| error.to_string())?;
+    if let Some(object) = laid.as_object_mut() {
+        object.append(&mut keys);
+    }
+    let exact: ExactConfig = from_value(laid)?;
+    exact.check()?;
+    Ok(exact)
 }
 
 #[cfg(test)]

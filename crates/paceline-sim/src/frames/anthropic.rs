@@ -20,6 +20,8 @@ pub(crate) struct Frames {
     /// The message object's fields that never change.
     head: String,
     usage: Option<Usage>,
+    /// The usage's fields of tier and speed.
+    tier: String,
     /// The opening events leave with the head, not with the first token.
     opens_early: bool,
     /// The first block starts before its first token.
@@ -36,7 +38,7 @@ fn stop_reason(reason: &str) -> &'static str {
 
 impl Frames {
     pub(super) fn new(manner: &Manner<'_>, text: Arc<Text>) -> Self {
-        let model = serde_json::Value::from(manner.call.model.as_str());
+        let model = serde_json::Value::from(manner.served.model.as_str());
         Self {
             suffix: manner.id.trim_start_matches("msg-").to_owned(),
             text,
@@ -44,6 +46,7 @@ impl Frames {
             style: Style::of(manner.fault),
             head: format!(r#""id":"{}","type":"message","role":"assistant","model":{model}"#, manner.id),
             usage: manner.usage,
+            tier: manner.served.tier_field() + &manner.served.speed_field(),
             opens_early: manner.role_first || manner.empty_events,
             starts_early: manner.empty_events && manner.shape.total > 0,
         }
@@ -237,6 +240,7 @@ impl Frames {
         if reasoning > 0 {
             push(json, format_args!(r#","output_tokens_details":{{"thinking_tokens":{reasoning}}}"#));
         }
+        json.extend_from_slice(self.tier.as_bytes());
         json.push(b'}');
     }
 

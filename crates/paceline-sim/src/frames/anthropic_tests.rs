@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::SimConfig;
+use crate::frames::Served;
 use crate::request::{self, Protocol};
 
 const USAGE: Usage = Usage { prompt: 9, cached: 4, written: 2, completion: 6, reasoning: 2 };
@@ -9,7 +10,9 @@ const USAGE: Usage = Usage { prompt: 9, cached: 4, written: 2, completion: 6, re
 fn frames(shape: Shape, role_first: bool, empty_events: bool) -> Frames {
     let body = br#"{"model": "truth", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}]}"#;
     let call = request::parse(Protocol::Messages, body, &SimConfig::default()).unwrap();
+    let served = Served::as_asked(&call);
     let manner = Manner {
+        served: &served,
         call: &call,
         id: "msg-sim-7",
         created_s: 1_700_000_000,

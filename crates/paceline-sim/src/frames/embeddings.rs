@@ -21,7 +21,7 @@ impl Frames {
         if manner.fault == Some(FaultKind::Empty) {
             wanted.inputs = 0;
         }
-        Self { model: manner.call.model.as_str().into(), wanted }
+        Self { model: manner.served.model.as_str().into(), wanted }
     }
 
     pub(super) fn whole(&self, usage: Option<Usage>, padding: usize) -> Vec<u8> {

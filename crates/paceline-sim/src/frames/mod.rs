@@ -6,6 +6,7 @@ mod embeddings;
 mod openai;
 mod pieces;
 mod responses;
+mod served;
 mod sse;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::request::{Call, Protocol};
 use crate::shape::{Piece, Shape};
 use crate::text::Text;
 
+pub(crate) use served::Served;
 pub(crate) use sse::Outbox;
 
 /// Token counts as an answer reports them.
@@ -33,6 +35,7 @@ pub(crate) struct Usage {
 #[derive(Debug)]
 pub(crate) struct Manner<'a> {
     pub(crate) call: &'a Call,
+    pub(crate) served: &'a Served,
     pub(crate) id: &'a str,
     pub(crate) created_s: i64,
     pub(crate) shape: Shape,

@@ -36,10 +36,12 @@ impl Frames {
             Protocol::Chat => ("chat.completion.chunk", "chat.completion"),
             _ => ("text_completion", "text_completion"),
         };
-        let model = serde_json::Value::from(manner.call.model.as_str());
+        let model = serde_json::Value::from(manner.served.model.as_str());
+        let tier = manner.served.tier_field();
+        let tier = tier.strip_prefix(',').map_or_else(String::new, |field| format!("{field},"));
         let fields = |object: &str| {
             format!(
-                r#""id":"{}","object":"{object}","created":{},"model":{model},"#,
+                r#""id":"{}","object":"{object}","created":{},"model":{model},{tier}"#,
                 manner.id, manner.created_s
             )
         };

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::SimConfig;
 use crate::fault::FaultKind;
+use crate::frames::Served;
 use crate::request::{self, Call};
 
 /// A call of the model `a "model"`, with further fields.
@@ -18,7 +19,9 @@ fn frames(protocol: Protocol, shape: Shape, fault: Option<FaultKind>, role_first
 }
 
 fn frames_of(call: &Call, shape: Shape, fault: Option<FaultKind>, role_first: bool) -> Frames {
+    let served = Served::as_asked(call);
     let manner = Manner {
+        served: &served,
         call,
         id: "chatcmpl-sim-7",
         created_s: 1_700_000_000,

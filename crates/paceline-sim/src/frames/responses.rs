@@ -57,11 +57,12 @@ impl Status {
 impl Frames {
     pub(super) fn new(manner: &Manner<'_>, text: Arc<Text>) -> Self {
         let call = manner.call;
-        let model = serde_json::Value::from(call.model.as_str());
+        let model = serde_json::Value::from(manner.served.model.as_str());
+        let tier = manner.served.tier_field();
         let limit = call.max_tokens.map_or_else(|| "null".to_owned(), |limit| limit.to_string());
         let summary = if call.reasoning_summary { r#""auto""# } else { "null" };
         let head = format!(
-            r#""id":"{}","object":"response","created_at":{},"background":false,"instructions":null,"max_output_tokens":{limit},"metadata":{{}},"model":{model},"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{{"effort":null,"summary":{summary}}},"store":false,"temperature":1.0,"text":{{"format":{{"type":"text"}}}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled""#,
+            r#""id":"{}","object":"response","created_at":{},"background":false,"instructions":null,"max_output_tokens":{limit},"metadata":{{}},"model":{model},"parallel_tool_calls":true,"previous_response_id":null,"reasoning":{{"effort":null,"summary":{summary}}},"store":false,"temperature":1.0,"text":{{"format":{{"type":"text"}}}},"tool_choice":"auto","tools":[],"top_p":1.0,"truncation":"disabled"{tier}"#,
             manner.id, manner.created_s
         );
         Self {

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::SimConfig;
 use crate::fault::FaultKind;
+use crate::frames::Served;
 use crate::request::{self, Protocol};
 
 const USAGE: Usage = Usage { prompt: 9, cached: 4, written: 2, completion: 6, reasoning: 2 };
@@ -10,7 +11,9 @@ const USAGE: Usage = Usage { prompt: 9, cached: 4, written: 2, completion: 6, re
 fn frames(shape: Shape, fields: &str, empty_events: bool, fault: Option<FaultKind>) -> Frames {
     let body = format!(r#"{{"model": "truth", "input": "a"{fields}}}"#);
     let call = request::parse(Protocol::Responses, body.as_bytes(), &SimConfig::default()).unwrap();
+    let served = Served::as_asked(&call);
     let manner = Manner {
+        served: &served,
         call: &call,
         id: "resp-sim-7",
         created_s: 1_700_000_000,

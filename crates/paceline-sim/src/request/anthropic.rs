@@ -13,6 +13,8 @@ struct Body {
     stream: Option<bool>,
     min_tokens: Option<u64>,
     ignore_eos: Option<bool>,
+    service_tier: Option<String>,
+    speed: Option<String>,
     max_tokens: Option<u64>,
     system: Option<Content>,
     messages: Option<Vec<Message>>,
@@ -83,6 +85,8 @@ pub(super) fn parse(body: &[u8], config: &SimConfig) -> Result<Call, ApiError> {
         min_tokens: checked_min(body.min_tokens, limit)?,
         ignore_eos: body.ignore_eos.unwrap_or(false),
         streaming: body.stream.unwrap_or(false),
+        service_tier: body.service_tier,
+        speed: body.speed,
         ..Call::plain(Protocol::Messages, model, prompt)
     })
 }

@@ -91,6 +91,10 @@ pub(crate) struct Call {
     pub(crate) logprobs: bool,
     /// Responses: reasoning is shown as a summary, as OpenAI does, not as text, as open models do.
     pub(crate) reasoning_summary: bool,
+    /// As asked, for the answer to name.
+    pub(crate) service_tier: Option<String>,
+    /// The same: `fast` of Anthropic's API.
+    pub(crate) speed: Option<String>,
     pub(crate) prompt: Prompt,
     pub(crate) embedding: Embedding,
 }
@@ -119,6 +123,8 @@ impl Call {
             token_ids: false,
             logprobs: false,
             reasoning_summary: false,
+            service_tier: None,
+            speed: None,
             prompt,
             embedding: Embedding::default(),
         }

@@ -12,6 +12,7 @@ struct Body {
     stream: Option<bool>,
     min_tokens: Option<u64>,
     ignore_eos: Option<bool>,
+    service_tier: Option<String>,
     messages: Option<Vec<Message>>,
     prompt: Option<PromptField>,
     stream_options: Option<StreamOptions>,
@@ -106,6 +107,7 @@ pub(super) fn parse(protocol: Protocol, body: &[u8], config: &SimConfig) -> Resu
         streaming: body.stream.unwrap_or(false),
         token_ids: body.return_token_ids.unwrap_or(false),
         logprobs: !matches!(body.logprobs, None | Some(Logprobs::Asked(false))),
+        service_tier: body.service_tier,
         ..Call::plain(protocol, model, prompt)
     })
 }

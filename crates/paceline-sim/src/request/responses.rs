@@ -12,6 +12,7 @@ struct Body {
     stream: Option<bool>,
     min_tokens: Option<u64>,
     ignore_eos: Option<bool>,
+    service_tier: Option<String>,
     input: Option<Input>,
     instructions: Option<String>,
     max_output_tokens: Option<u64>,
@@ -82,6 +83,7 @@ pub(super) fn parse(body: &[u8], config: &SimConfig) -> Result<Call, ApiError> {
         ignore_eos: body.ignore_eos.unwrap_or(false),
         streaming: body.stream.unwrap_or(false),
         reasoning_summary: body.reasoning.is_some_and(|reasoning| reasoning.summary.is_some()),
+        service_tier: body.service_tier,
         ..Call::plain(Protocol::Responses, model, prompt)
     })
 }

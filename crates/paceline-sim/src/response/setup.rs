@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Response, Source, Stage};
 use crate::config::{EngineConfig, ExactConfig, Mode, UsageMode};
 use crate::fault::{Fault, FaultKind};
-use crate::frames::{Frames, Manner, Usage};
+use crate::frames::{Frames, Manner, Served, Usage};
 use crate::prefix_cache::Hit;
 use crate::rate_limit::Headers;
 use crate::request::Call;
@@ -27,6 +27,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) exact: &'a ExactConfig,
     pub(crate) engine: &'a EngineConfig,
     pub(crate) fault: Option<Fault>,
+    /// The stage of the timeline that it belongs to.
+    pub(crate) stage: Option<usize>,
     pub(crate) text: Arc<Text>,
     pub(crate) received_ns: i64,
     pub(crate) created_s: i64,
@@ -79,8 +81,11 @@ impl Setup<'_> {
             written: self.hit.written_tokens,
             ..Usage::default()
         };
+        let served =
+            if self.in_exact() { Served::of(self.call, self.exact) } else { Served::as_asked(self.call) };
         let manner = Manner {
             call: self.call,
+            served: &served,
             id,
             created_s: self.created_s,
             shape,
@@ -105,6 +110,7 @@ impl Setup<'_> {
             protocol: self.call.protocol,
             status: 200,
             fault: self.kind(),
+            stage: self.stage,
             prompt_tokens,
             cached_tokens: self.hit.cached_tokens,
             received_ns: self.received_ns,

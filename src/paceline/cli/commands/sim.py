@@ -24,6 +24,9 @@ def sim(  # noqa: PLR0917
         str | None,
         typer.Option(help="What goes wrong: KIND[:NAME=NUMBER,...], as in cut:after_events=3,share=0.5."),
     ] = None,
+    timeline: Annotated[
+        Path | None, typer.Option(help="JSON file with what changes while the engine runs.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of texts, faults and bursts.")] = 1,
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable with the key that requests must carry.")
@@ -114,6 +117,15 @@ def sim(  # noqa: PLR0917
             metavar="TIME", help="What each uncached prompt token adds, as 125us.", rich_help_panel=EXACT
         ),
     ] = None,
+    server_model: Annotated[
+        str | None, typer.Option(help="The model that answers name.", rich_help_panel=EXACT)
+    ] = None,
+    service_tier: Annotated[
+        str | None, typer.Option(help="The tier that answers name; echo: as asked.", rich_help_panel=EXACT)
+    ] = None,
+    speed: Annotated[
+        str | None, typer.Option(help="The speed that Anthropic's answers name.", rich_help_panel=EXACT)
+    ] = None,
     slots: Annotated[
         int | None, typer.Option(help="Requests worked on at once.", rich_help_panel=ENGINE)
     ] = None,
@@ -187,8 +199,12 @@ def sim(  # noqa: PLR0917
         spec_burst=spec_burst,
         queue_limit=queue_limit,
         fault=fault,
+        timeline=timeline,
         cached_tokens=cached_tokens,
         ttft_per_uncached_token=ttft_per_uncached_token,
+        server_model=server_model,
+        service_tier=service_tier,
+        speed=speed,
         metrics=metrics,
         rate_limit=rate_limit,
         cancel_delay=cancel_delay,
