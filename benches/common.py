@@ -7,11 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,14 @@ class ClientRun:
     seen: list[Seen]
 
 
+class Addressed(Protocol):
+    """What a client can be sent to."""
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+
+
 @dataclass
 class Engine:
     """A running reference engine."""
@@ -64,18 +72,23 @@ class Engine:
             self.process.stdin.close()
         self.process.wait(timeout=60)
         truths = {}
-        for line in self.truth_log.read_text().splitlines()[1:]:
-            entry = json.loads(line)
+        for entry in truth_entries(self.truth_log):
             events = np.array([event[0] for event in entry["events"] if event[1] > 0], dtype=np.int64)
             truths[entry["id"]] = Truth(entry["received_ns"], events)
         return truths
 
 
+def truth_entries(log: Path) -> list[dict[str, Any]]:
+    """The lines of a truth log (docs/reference/sim.md), after its head."""
+    return [json.loads(line) for line in log.read_text().splitlines()[1:]]
+
+
 @contextmanager
 def reference_engine(
-    ttft_us: int = 50_000, itl_us: int = 10_000, output_tokens: int = 100
+    ttft_us: int = 50_000, itl_us: int = 10_000, output_tokens: int = 100, cpu: int | None = None
 ) -> Iterator[Engine]:
-    """An engine in a process of its own; its truth log is complete when the block has ended."""
+    """An engine in a process of its own, on core `cpu` if that is said; its truth log is complete when the
+    block has ended."""
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
         log = Path(folder) / "truth.jsonl"
         config = {
@@ -89,7 +102,7 @@ def reference_engine(
             "sys.stdin.read(); sim.stop()"
         )
         process = subprocess.Popen(
-            [sys.executable, "-c", script, json.dumps(config)],
+            [*pinned(cpu), sys.executable, "-c", script, json.dumps(config)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -102,6 +115,11 @@ def reference_engine(
             process.stdin.close()
             process.wait(timeout=60)
             process.stdout.close()
+
+
+def pinned(cpu: int | None) -> list[str]:
+    """What comes before a command that is to run on one core."""
+    return [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
 
 
 def run_bare(
@@ -127,9 +145,17 @@ def run_bare(
     return ClientRun(result["cpu_ns"], int(cpu_s * 1e9), result["wall_ns"], seen)
 
 
-def load_spec(engine: Engine, streams: int, requests: int, **more: Any) -> str:
-    """A closed loop of `streams` against the engine."""
-    host, port = engine.address.rsplit(":", 1)
+def load_spec(
+    to: Addressed,
+    streams: int,
+    requests: int,
+    *,
+    headers: Sequence[tuple[str, str]] = (),
+    streaming: bool = True,
+    **more: Any,
+) -> str:
+    """A closed loop of `streams`; `more` is laid over the document."""
+    host, port = to.address.rsplit(":", 1)
     spec = {
         "schema": "paceline.load/1",
         "target": {
@@ -137,10 +163,10 @@ def load_spec(engine: Engine, streams: int, requests: int, **more: Any) -> str:
             "host": host,
             "port": int(port),
             "path": "/v1/chat/completions",
-            "addresses": [engine.address],
-            "headers": [],
+            "addresses": [to.address],
+            "headers": list(headers),
             "protocol": "openai-chat",
-            "streaming": True,
+            "streaming": streaming,
         },
         "arrival": {"kind": "closed", "concurrency": streams},
         "seed": 1,
@@ -164,38 +190,59 @@ def bodies(n: int, output_tokens: int) -> pa.RecordBatch:
     return pa.record_batch({"body": pa.array([body] * n, pa.binary())})
 
 
-def run_paceline(engine: Engine, streams: int, requests: int, output_tokens: int, **more: Any) -> ClientRun:
-    """The load generator with all that a real run has around it: polled four times a second, rows into
-    Arrow."""
-    run = _core.LoadRun(load_spec(engine, streams, requests, **more))
-    run.push(bodies(requests, output_tokens))
+@dataclass(frozen=True)
+class Load:
+    """A run of the load generator: what it said last, all rows, and CPU of its whole process."""
+
+    progress: dict[str, Any]
+    rows: pa.Table
+    process_cpu_ns: int
+
+    def seen(self) -> list[Seen]:
+        """The responses, in ns of CLOCK_MONOTONIC."""
+        origin = self.progress["origin_ns"]
+        return [
+            Seen(str(response_id), sent + origin, np.array(events, dtype=np.int64) + origin)
+            for response_id, sent, events in zip(
+                self.rows["response_id"].to_pylist(),
+                self.rows["sent_ns"].to_pylist(),
+                self.rows["event_ns"].to_pylist(),
+                strict=True,
+            )
+        ]
+
+
+def run_load(spec: str, batch: pa.RecordBatch) -> Load:
+    """The load generator with all that a real run has around it: polled four times a second, rows into Arrow.
+
+    Raises RuntimeError unless each request went well.
+    """
+    run = _core.LoadRun(spec)
+    run.push(batch)
     run.close_input()
     before_ns = time.process_time_ns()
     run.start()
     batches: list[pa.RecordBatch] = []
     while True:
-        text, batch = run.poll()
-        if batch is not None:
-            batches.append(batch)
+        text, rows = run.poll()
+        if rows is not None:
+            batches.append(rows)
         progress = json.loads(text)
         if progress["state"] in ("done", "failed"):
             break
         time.sleep(0.25)
     process_cpu_ns = time.process_time_ns() - before_ns
-    if progress["state"] == "failed" or progress["outcomes"] != {"ok": requests}:
+    if progress["state"] == "failed" or set(progress["outcomes"]) != {"ok"}:
         raise RuntimeError(f"the run is not clean: {progress}")
-    rows = pa.Table.from_batches(batches)
-    origin = progress["origin_ns"]
-    seen = [
-        Seen(str(response_id), sent + origin, np.array(events, dtype=np.int64) + origin)
-        for response_id, sent, events in zip(
-            rows["response_id"].to_pylist(),
-            rows["sent_ns"].to_pylist(),
-            rows["event_ns"].to_pylist(),
-            strict=True,
-        )
-    ]
-    return ClientRun(progress["cpu_ns"], process_cpu_ns, progress["elapsed_ns"], seen)
+    return Load(progress, pa.Table.from_batches(batches), process_cpu_ns)
+
+
+def run_paceline(to: Addressed, streams: int, requests: int, output_tokens: int, **more: Any) -> ClientRun:
+    """A closed loop of the load generator."""
+    load = run_load(load_spec(to, streams, requests, **more), bodies(requests, output_tokens))
+    if load.progress["outcomes"] != {"ok": requests}:
+        raise RuntimeError(f"the run is not clean: {load.progress}")
+    return ClientRun(load.progress["cpu_ns"], load.process_cpu_ns, load.progress["elapsed_ns"], load.seen())
 
 
 def errors_us(seen: list[Seen], truths: dict[str, Truth]) -> tuple[Floats, Floats]:
