@@ -1,8 +1,18 @@
 //! What a client asks: read once from its request, and never changed.
 
+mod app;
+mod field;
+mod members;
+mod parse;
+mod preferences;
+mod prefix;
+mod prompt;
+
 use paceline_wire::Protocol;
 
 use crate::table::Tier;
+
+pub(crate) use members::Place;
 
 /// What offers are ordered by, where the client says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,4 +111,15 @@ pub(crate) struct Ask {
     /// `X-Title` and `HTTP-Referer`.
     pub(crate) app_title: Option<String>,
     pub(crate) app_referer: Option<String>,
+    /// Where the body's members lie in it.
+    pub(crate) places: Vec<Place>,
+}
+
+#[cfg(test)]
+impl Ask {
+    /// What a client asks that names a model, and says nothing else.
+    pub(crate) fn of(protocol: Protocol, model: &str) -> Self {
+        let body = serde_json::json!({"model": model}).to_string();
+        Self::read(protocol, &paceline_io::http1::Head::default(), body.as_bytes()).unwrap()
+    }
 }
