@@ -23,8 +23,11 @@ _PAUSE_S = 0.02
 class WriterLock:
     """Held from creation to `release` or to the end of the process."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the lock of the run in `folder`. Raises StoreError when another process has it."""
+    def __init__(self, folder: Path, what: str | None = None) -> None:
+        """Take the lock of the run, or of `what`, in `folder`.
+
+        Raises StoreError when another process has it.
+        """
         path = folder / LOCK_NAME
         try:
             self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -34,7 +37,7 @@ class WriterLock:
             holder = _holder(self._handle)
             self.release()
             raise StoreError(
-                f"run {folder.name} is being written by another process{holder}",
+                f"{what or f'run {folder.name}'} is being written by another process{holder}",
                 "wait until it has ended, or stop it",
             )
         # Only for the message above: who holds the lock is known by the lock.

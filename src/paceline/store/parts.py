@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from paceline.errors import StoreError
 from paceline.store.atomic import replaced
+from paceline.store.tiers import FAN, mergeable
 
 CANCELLED = "cancelled"
 # Instants grow by steps of milliseconds: their differences are a third of their size.
@@ -189,13 +190,30 @@ def merge_parts(folder: Path, kind: str) -> None:
     leaves doubles and loses nothing.
     """
     for group in _groups(part_paths(folder, kind)):
-        with _readable(group[0]):
-            schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
-        with replaced(group[0]) as temporary, _writer(temporary, schema) as writer:
-            for table in _row_groups(group, schema):
-                writer.write_table(table)
-        for path in group[1:]:
-            path.unlink(missing_ok=True)
+        _merge_group(group)
+
+
+def merge_small_parts(folder: Path, kind: str) -> None:
+    """The same for a run that goes on for long: no row is rewritten often. Raises StoreError."""
+    paths = part_paths(folder, kind)
+    if len(paths) < FAN:
+        return
+    rows = []
+    for path in paths:
+        with _readable(path):
+            rows.append(pq.read_metadata(path).num_rows)
+    for places in mergeable(rows, MERGED_ROWS):
+        _merge_group(paths[places.start : places.stop])
+
+
+def _merge_group(group: list[Path]) -> None:
+    with _readable(group[0]):
+        schema = pa.unify_schemas([pq.read_schema(path) for path in group], promote_options="permissive")
+    with replaced(group[0]) as temporary, _writer(temporary, schema) as writer:
+        for table in _row_groups(group, schema):
+            writer.write_table(table)
+    for path in group[1:]:
+        path.unlink(missing_ok=True)
 
 
 def _row_groups(paths: list[Path], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -24,3 +24,13 @@ def runs_folder(at: Path | None = None) -> Path:
 def index_file(at: Path | None = None) -> Path:
     """The index over all runs; `at`: another home."""
     return (at or home()) / "index.sqlite"
+
+
+def ledger_folder(at: Path | None = None) -> Path:
+    """The folder of the gateway's ledger; `at`: another home."""
+    return (at or home()) / "gateway" / "ledger"
+
+
+def traffic_folder(at: Path | None = None) -> Path:
+    """The folder of what the gateway's requests were, in Parquet; `at`: another home."""
+    return (at or home()) / "traffic" / "requests"

@@ -24,6 +24,7 @@ from paceline.store.parts import (
     fitted,
     last_attempts,
     merge_parts,
+    merge_small_parts,
     next_number,
     part_path,
     part_paths,
@@ -109,9 +110,14 @@ class RunWriter:
 
     @classmethod
     def reopen(
-        cls, ref: str, *, at: Path | None = None, clock: Callable[[], float] = time.monotonic
+        cls,
+        ref: str,
+        *,
+        at: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        even_complete: bool = False,
     ) -> "RunWriter":
-        """Go on with a run that was cut off; its state becomes `running`.
+        """Go on with a run that was cut off; its state becomes `running`. `even_complete`: or is whole.
 
         Raises StoreError when there is none, it is complete, or another process is writing it.
         """
@@ -120,7 +126,7 @@ class RunWriter:
         lock = WriterLock(folder)
         try:
             manifest = read_manifest(folder)
-            if manifest.state == "complete":
+            if manifest.state == "complete" and not even_complete:
                 raise complete_error(manifest.id)
             sweep(folder)
             manifest = manifest.model_copy(update={"state": "running", "finished_at": None})
@@ -145,6 +151,14 @@ class RunWriter:
         stored = read_parts(self.folder, "requests", ROW_SCHEMA, ["segment"])["segment"]
         highest: Any = pc.max(stored)
         return max([*used, highest.as_py() if highest.as_py() is not None else -1, -1]) + 1
+
+    def last_index(self) -> int | None:
+        """The highest `request_index` that is stored; None without any."""
+        highest: Any = pc.max(
+            read_parts(self.folder, "requests", ROW_SCHEMA, ["request_index"])["request_index"]
+        )
+        last: int | None = highest.as_py()
+        return last
 
     def finished_indices(self) -> npt.NDArray[np.uint64]:
         """Sorted indices of the stored requests that ended other than `cancelled`, uint64[n]."""
@@ -235,6 +249,10 @@ class RunWriter:
             if self._progress_unwritten * PROGRESS_ROWS_PER_WRITE >= self._progress_rows:
                 self._write_progress()
             self.manifest.write(self.folder)
+
+    def merge_small(self) -> None:
+        """Merge small parts of a run that goes on for long. Raises StoreError; the run stays whole."""
+        merge_small_parts(self.folder, "requests")
 
     def finish(self, state: RunState) -> None:
         """End the run: write the rest, merge small parts, say how it ended, let go of the lock.

@@ -1,0 +1,109 @@
+"""One line of the ledger, `paceline.ledger/1` (docs/reference/ledger.md), read and checked.
+
+`crates/paceline-gateway/src/ledger/entry.rs` owns the shape: a test compares them. Fields that are not known
+here are let be: a later data plane may write them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.store.schema import ROW_SCHEMA
+
+_OPTIONAL_TEXT = (str, type(None))
+_OPTIONAL_INT = (int, type(None))
+_NUMBER = (int, float)
+
+ENTRY_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "id": (str,),
+    "received_unix_ns": (int,),
+    "received_ns": (int,),
+    "ended_ns": (int,),
+    "key": _OPTIONAL_TEXT,
+    "app_title": _OPTIONAL_TEXT,
+    "app_referer": _OPTIONAL_TEXT,
+    "protocol": (str,),
+    "streaming": (bool,),
+    "asked_model": (str,),
+    "outcome": (str,),
+    "status": _OPTIONAL_INT,
+    "code": _OPTIONAL_TEXT,
+    "ttft_ns": _OPTIONAL_INT,
+    "queued_ns": (int,),
+    "deadline_ns": _OPTIONAL_INT,
+    "finish_by_ns": _OPTIONAL_INT,
+    "deadline_met": (bool, type(None)),
+    "cost_usd": _NUMBER,
+    "cost_is_partial": (bool,),
+    "attempts": (list,),
+}
+ATTEMPT_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "offer": (str,),
+    "provider": (str,),
+    "model": (str,),
+    "upstream_model": (str,),
+    "tier": (str,),
+    "endpoint": (str,),
+    "protocol": (str,),
+    "role": (str,),
+    "served": (bool,),
+    "downgrade": _OPTIONAL_TEXT,
+    "usage": (dict,),
+    "cost_usd": (*_NUMBER, type(None)),
+    "row": (dict,),
+}
+USAGE_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "prompt_tokens": (int,),
+    "completion_tokens": (int,),
+    "reasoning_tokens": (int,),
+    "cached_tokens": (int,),
+    "cache_write_tokens": (int,),
+    "source": (str,),
+}
+ROW_FIELDS = frozenset(name for name in ROW_SCHEMA.names if name != "phase") | {"warmup"}
+"""A row on a line has `warmup` where a stored one has `phase`; its instants are CLOCK_MONOTONIC."""
+
+_ROW_NEEDED = frozenset(field.name for field in ROW_SCHEMA if not field.nullable and field.name != "phase")
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A line that could not be read: where it begins, and why."""
+
+    segment: int
+    offset: int
+    why: str
+
+
+def read_entry(raw: bytes) -> dict[str, Any]:
+    """The entry on a line. Raises ValueError that says what is wrong with it."""
+    try:
+        entry = json.loads(raw)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        # What the parser says of bytes that are no text would quote them.
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is not JSON"
+        raise ValueError(why) from None
+    _check(entry, ENTRY_FIELDS, "")
+    for place, attempt in enumerate(entry["attempts"]):
+        where = f"attempts[{place}]."
+        _check(attempt, ATTEMPT_FIELDS, where)
+        _check(attempt["usage"], USAGE_FIELDS, f"{where}usage.")
+        row = attempt["row"]
+        missing = _ROW_NEEDED - row.keys()
+        if missing or not isinstance(row.get("warmup"), bool):
+            raise ValueError(f"{where}row.{min(missing, default='warmup')} is missing")
+        if not isinstance(row["event_ns"], list):
+            raise ValueError(f"{where}row.event_ns is no list")
+    return entry  # type: ignore[no-any-return]
+
+
+def _check(found: Any, fields: Mapping[str, tuple[type, ...]], where: str) -> None:
+    if type(found) is not dict:
+        raise ValueError(f"{where.removesuffix('.') or 'the line'} is no object")
+    for name, kinds in fields.items():
+        # `type`, as `isinstance` takes a bool for an int.
+        if type(found.get(name)) not in kinds or name not in found:
+            raise ValueError(f"{where}{name} is {'missing' if name not in found else 'of another type'}")
