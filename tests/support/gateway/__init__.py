@@ -1,0 +1,1 @@
+"""A gateway over reference engines, for tests: engines, process, questions, answers, ledger."""
