@@ -1,0 +1,59 @@
+"""One gateway a home: the ledger has one writer."""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from paceline.errors import UsageError
+from paceline.store.atomic import make_folder, store_error
+
+LOCK_NAME = ".gateway"
+_WAIT_S = 2.0
+_PAUSE_S = 0.05
+
+
+class GatewayLock:
+    """Held by the control process and its data plane alike: the last of them to end lets go of it.
+
+    So a data plane that drains after its control process was killed keeps another from the ledger.
+    """
+
+    def __init__(self, home: Path) -> None:
+        """Take it. Raises UsageError when a gateway has it."""
+        folder = home / "gateway"
+        make_folder(folder)
+        path = folder / LOCK_NAME
+        try:
+            # What lies here says who asked for what.
+            folder.chmod(0o700)
+            self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise store_error(f"cannot write {path}", error) from error
+        if not _taken(self.handle):
+            holder = os.pread(self.handle, 20, 0).decode("ascii", "replace").strip()
+            self.release()
+            who = f" (process {holder})" if holder.isdigit() else ""
+            raise UsageError(
+                f"a gateway{who} works in {folder}, or what it began is still in flight",
+                "stop it, wait until it has drained, or set PACELINE_HOME to another folder",
+            )
+        with suppress(OSError):
+            os.ftruncate(self.handle, 0)
+            os.pwrite(self.handle, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go."""
+        os.close(self.handle)
+
+
+def _taken(handle: int) -> bool:
+    until = time.monotonic() + _WAIT_S
+    while True:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE_S)
