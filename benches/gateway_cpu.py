@@ -1,16 +1,18 @@
 """CPU that a proxy takes for a streamed chunk, and for a small call that is no stream, beside nginx.
 
-- A streamed chunk: 64 and 512 streams in a closed loop, each of 100 tok/s, an event a token, 100 tokens an
-  answer. What a request itself costs is in it, shared among its 100 chunks. Target: the gateway at most 1.5
-  times nginx.
-- A small call: answers of 8 tokens, no stream, arriving evenly at 1,000 a second. Target: at most 2 times.
+- A streamed chunk: 64 and 512 streams in a closed loop, each of 100 tok/s, an event a token, 100 tokens
+  an answer. What a request itself costs is in it, shared among its 100 chunks. Target: the gateway at
+  most 1.5 times nginx.
+- A small call: answers of 8 tokens, no stream, arriving evenly at 1,000 a second. Target: at most 2
+  times.
 
-nginx writes its access log; the gateway checks a key, reserves and settles its budget, reads every event for
-tokens and times, and writes its ledger. The two run in turn, in an order drawn anew each round; the ratio is
-of the medians, and its range is that of the rounds. `reached` is the share of the load that would have gone
-through in that time if nothing were late, `merged` the share of chunks that came to the client in one read
-with another: what is merged is cheaper, so the ratio holds where the two are about alike in it. `control` is
-the gateway's control process, beside its data plane and not on a request's path.
+nginx writes its access log; the gateway checks a key, reserves and settles its budget, reads every event
+for tokens and times, and writes its ledger. The two run in turn, in an order drawn anew each round; the
+ratio is of the medians, and its range is that of the rounds. `reached` is the share of the load that
+would have gone through in that time if nothing were late, `merged` the share of chunks that came to the
+client in one read with another: what is merged is cheaper, so the ratio holds where the two are about
+alike in it. `control` is the gateway's control process, beside its data plane and not on a request's
+path.
 
 `PACELINE_BENCH_ROUNDS` (5) says how many rounds.
 """

@@ -1,14 +1,15 @@
 """What the gateway's benchmarks share: proxies before one reference engine, their CPU and their memory.
 
 - `direct`: no proxy, the floor.
-- `nginx`: one worker, `proxy_buffering off`, connections to the engine kept alive, and an access log with the
-  upstream's times: a line a request, written when it ends, which is what it has of metering.
+- `nginx`: one worker, `proxy_buffering off`, connections to the engine kept alive, and an access log with
+  the upstream's times: a line a request, written when it ends, which is what it has of metering.
 - `gateway`: `paceline gateway` with one event loop. A key is needed, with a budget that each request is
-  reserved from and settled with; prices are known; each request is a line in the ledger. CPU and memory are
-  those of the data plane; the control process, which turns the ledger into stored rows, is counted apart.
+  reserved from and settled with; prices are known; each request is a line in the ledger. CPU and memory
+  are those of the data plane; the control process, which turns the ledger into stored rows, is counted
+  apart.
 
-With two or more cores the proxies run on the last one, and the engine and the load generator on the first, so
-that a proxy's figures do not hold the client's turn on the core; without, all share one.
+With two or more cores the proxies run on the last one, and the engine and the load generator on the
+first, so that a proxy's figures do not hold the client's turn on the core; without, all share one.
 
 `PACELINE_BENCH_PROXIES` (`direct,nginx,gateway`) says which are run, `PACELINE_BENCH_NGINX` which nginx.
 """
@@ -274,7 +275,14 @@ def in_turn(running: Sequence[Proxy], rounds: int, seed: int = 1) -> Iterator[Pr
 
 
 @contextmanager
+def gateway_of(config: str, *, keyed: bool) -> Iterator[Proxy]:
+    """The gateway of a `paceline.toml`."""
+    raise ProxyError("the gateway is not written yet")
+    yield Proxy("gateway", config)
+
+
+@contextmanager
 def gateway(engine: str) -> Iterator[Proxy]:
     """The gateway with one offer, which is the engine."""
-    raise ProxyError(f"the gateway before {engine} is not written yet")
-    yield Proxy("gateway", engine)
+    with gateway_of(f"{engine}", keyed=True) as proxy:
+        yield proxy

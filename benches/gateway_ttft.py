@@ -1,16 +1,19 @@
 """Time to first token that a proxy adds, at 64 streams of 100 tok/s, beside nginx.
 
 Of each request: the time from its first byte written to the first event with a token, by the client, less
-the time from its arrival at the engine to the engine's write of that event, by the engine's truth log; the two
-are joined by the response's id (a gateway that gives ids of its own is joined through its ledger). Without a
-proxy that is the way there and back and the client's own error; what a proxy adds is the difference to it.
+the time from its arrival at the engine to the engine's write of that event, by the engine's truth log;
+the two are joined by the response's id (a gateway that gives ids of its own is joined through its
+ledger). Without a proxy that is the way there and back and the client's own error; what a proxy adds is
+the difference to it.
 
-64 streams in a closed loop, 50 ms to the first token. Answers have 50 to 150 tokens, drawn from a seed, so
-that requests come spread out; `in step` are answers of 100 tokens each, where all 64 requests come at once and
-most of the time is the wait for the others. Target: the gateway's p50 at most nginx's + 0.3 ms, p99 + 2 ms.
+64 streams in a closed loop, 50 ms to the first token. Answers have 50 to 150 tokens, drawn from a seed,
+so that requests come spread out; `in step` are answers of 100 tokens each, where all 64 requests come at
+once and most of the time is the wait for the others. Target: the gateway's p50 at most nginx's + 0.3 ms,
+p99 + 2 ms.
 
-The proxies run in turn, in an order drawn anew each round; percentiles are of all rounds, and the interval of
-a difference to nginx is the bootstrap's over rounds. `PACELINE_BENCH_ROUNDS` (6) says how many.
+The proxies run in turn, in an order drawn anew each round; percentiles are of all rounds, and the
+interval of a difference to nginx is the bootstrap's over rounds. `PACELINE_BENCH_ROUNDS` (6) says how
+many.
 """
 
 import json
