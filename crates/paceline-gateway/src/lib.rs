@@ -4,6 +4,8 @@ mod ask;
 mod error;
 mod ledger;
 #[expect(dead_code, reason = "the worker is being written")]
+mod pages;
+#[expect(dead_code, reason = "the worker is being written")]
 mod refusal;
 mod settings;
 pub mod table;
