@@ -1,6 +1,8 @@
 //! The gateway's data plane: clients on one side, offers on the other, and for each request the choice between them.
 
 mod ask;
+#[expect(dead_code, reason = "the worker is being written")]
+mod edit;
 mod error;
 mod ledger;
 #[expect(dead_code, reason = "the worker is being written")]

@@ -12,7 +12,7 @@ use paceline_wire::Protocol;
 
 use crate::table::Tier;
 
-pub(crate) use members::Place;
+pub(crate) use members::{Members, Place};
 
 /// What offers are ordered by, where the client says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
