@@ -1,0 +1,181 @@
+//! What a key may spend in a day, a week, a month and in all (UTC). What a request can cost is reserved before it, and
+//! what it did cost is settled after it, in the period that it was reserved in.
+
+use serde::Serialize;
+
+use super::money::Pico;
+use super::period;
+use crate::table::{Budget, Period};
+
+const PERIODS: [Period; 4] = [Period::Day, Period::Week, Period::Month, Period::Total];
+
+/// What is charged in one period.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    /// Which day, week, month.
+    number: i64,
+    spent: Pico,
+    reserved: Pico,
+}
+
+#[derive(Debug, Default)]
+struct Account {
+    limit: Option<Pico>,
+    /// What was spent in it before this process began is in it.
+    whole: bool,
+    now: Spent,
+    /// The period before, in which requests may still be in flight.
+    before: Spent,
+}
+
+/// All periods of one key.
+#[derive(Debug)]
+pub(super) struct Budgets {
+    accounts: [Account; 4],
+}
+
+/// What one request has reserved, and in which periods.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Charge {
+    numbers: [i64; 4],
+    amount: Pico,
+}
+
+impl Charge {
+    pub(super) fn amount(&self) -> Pico {
+        self.amount
+    }
+}
+
+/// How one budget stands; USD.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct BudgetFigures {
+    pub(crate) period: Period,
+    pub(crate) limit_usd: Option<f64>,
+    pub(crate) spent_usd: f64,
+    /// Held for requests in flight.
+    pub(crate) reserved_usd: f64,
+    /// Not below 0.
+    pub(crate) remaining_usd: Option<f64>,
+    /// Seconds since 1970; none: never.
+    pub(crate) renews_unix_s: Option<i64>,
+}
+
+impl Budgets {
+    pub(super) fn new(budgets: &[Budget], unix_s: i64) -> Self {
+        let mut new = Self { accounts: Default::default() };
+        for (account, kind) in new.accounts.iter_mut().zip(PERIODS) {
+            account.now.number = period::number(kind, unix_s);
+            account.before.number = account.now.number - 1;
+        }
+        new.apply(budgets, unix_s);
+        new
+    }
+
+    /// Takes on limits; what was spent only where this is not known from the period's beginning.
+    pub(super) fn apply(&mut self, budgets: &[Budget], unix_s: i64) {
+        self.roll(unix_s);
+        for (account, kind) in self.accounts.iter_mut().zip(PERIODS) {
+            account.limit = None;
+            for budget in budgets.iter().filter(|budget| budget.period == kind) {
+                let limit = Pico::of_usd(budget.limit_usd);
+                account.limit = Some(account.limit.map_or(limit, |other| other.min(limit)));
+                if !account.whole && period::number(kind, budget.as_of_unix_s) == account.now.number {
+                    // The table's figure has what this process spent, but for the last moments.
+                    account.now.spent = account.now.spent.max(Pico::of_usd(budget.spent_usd));
+                }
+                account.whole = true;
+            }
+        }
+    }
+
+    /// A budget bounds what is spent.
+    pub(super) fn bounded(&self) -> bool {
+        self.accounts.iter().any(|account| account.limit.is_some())
+    }
+
+    /// Reserves in all periods or in none; the error is the budget that is exhausted for longest.
+    pub(super) fn reserve(&mut self, usd: f64, unix_s: i64) -> Result<Charge, BudgetFigures> {
+        self.roll(unix_s);
+        let amount = Pico::of_usd(usd);
+        for place in (0..PERIODS.len()).rev() {
+            let account = &self.accounts[place];
+            if !fits(account.limit, &account.now, amount) {
+                return Err(figures(PERIODS[place], account));
+            }
+        }
+        let mut numbers = [0; 4];
+        for (account, number) in self.accounts.iter_mut().zip(&mut numbers) {
+            account.now.reserved += amount;
+            *number = account.now.number;
+        }
+        Ok(Charge { numbers, amount })
+    }
+
+    /// Reserves more for a request in flight, in all its periods or in none.
+    pub(super) fn grow(&mut self, charge: &mut Charge, usd: f64) -> bool {
+        let extra = Pico::of_usd(usd);
+        for (account, number) in self.accounts.iter_mut().zip(charge.numbers) {
+            let limit = account.limit;
+            if account.period(number).is_some_and(|spent| !fits(limit, spent, extra)) {
+                return false;
+            }
+        }
+        for (account, number) in self.accounts.iter_mut().zip(charge.numbers) {
+            if let Some(spent) = account.period(number) {
+                spent.reserved += extra;
+            }
+        }
+        charge.amount += extra;
+        true
+    }
+
+    /// The request is over, and cost so much.
+    pub(super) fn settle(&mut self, charge: &Charge, cost: Pico) {
+        for (account, number) in self.accounts.iter_mut().zip(charge.numbers) {
+            if let Some(spent) = account.period(number) {
+                spent.reserved -= charge.amount;
+                spent.spent += cost;
+            }
+        }
+    }
+
+    pub(super) fn figures(&mut self, unix_s: i64) -> [BudgetFigures; 4] {
+        self.roll(unix_s);
+        std::array::from_fn(|place| figures(PERIODS[place], &self.accounts[place]))
+    }
+
+    /// New periods begin. A clock that is set back begins none.
+    fn roll(&mut self, unix_s: i64) {
+        for (account, kind) in self.accounts.iter_mut().zip(PERIODS) {
+            let number = period::number(kind, unix_s);
+            if number > account.now.number {
+                account.before = account.now;
+                account.now = Spent { number, ..Spent::default() };
+                account.whole = true;
+            }
+        }
+    }
+}
+
+impl Account {
+    fn period(&mut self, number: i64) -> Option<&mut Spent> {
+        [&mut self.now, &mut self.before].into_iter().find(|spent| spent.number == number)
+    }
+}
+
+fn fits(limit: Option<Pico>, spent: &Spent, amount: Pico) -> bool {
+    limit.is_none_or(|limit| spent.spent + spent.reserved + amount <= limit)
+}
+
+fn figures(kind: Period, account: &Account) -> BudgetFigures {
+    let now = &account.now;
+    BudgetFigures {
+        period: kind,
+        limit_usd: account.limit.map(Pico::usd),
+        spent_usd: now.spent.usd(),
+        reserved_usd: now.reserved.usd(),
+        remaining_usd: account.limit.map(|limit| limit.less(now.spent + now.reserved).usd()),
+        renews_unix_s: period::end_unix_s(kind, now.number),
+    }
+}

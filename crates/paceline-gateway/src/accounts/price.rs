@@ -1,0 +1,83 @@
+//! What a request costs, and what it can cost at most.
+
+use paceline_wire::Protocol;
+
+use crate::ask::Ask;
+use crate::ledger::entry::Usage;
+use crate::table::{Offer, Price};
+
+use super::Most;
+
+/// Tokens that an image is taken to be at most.
+const IMAGE_TOKENS: u64 = 5_000;
+/// What a chat template is taken to add to a prompt at most, tokens.
+const TEMPLATE_TOKENS: u64 = 256;
+/// Tokens of an answer where neither the client nor the offer says how many there may be.
+const UNBOUNDED_OUTPUT_TOKENS: u64 = 4_096;
+
+const PER_MTOK: f64 = 1e-6;
+
+/// USD of a usage: prompt tokens from a cache and into one at their own prices (where there is none: as other prompt
+/// tokens), reasoning as what it is, a part of the completion.
+pub(crate) fn cost_usd(price: &Price, usage: &Usage) -> f64 {
+    let cached = usage.cached_tokens.min(usage.prompt_tokens);
+    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    let fresh = usage.prompt_tokens - cached - written;
+    let input = price.input_usd_per_mtok;
+    let per_mtok = tokens(fresh) * input
+        + tokens(cached) * price.cache_read_usd_per_mtok.unwrap_or(input)
+        + tokens(written) * price.cache_write_usd_per_mtok.unwrap_or(input)
+        + tokens(usage.completion_tokens) * price.output_usd_per_mtok;
+    per_mtok * PER_MTOK + price.request_usd
+}
+
+/// What one attempt at an offer can cost at most, USD: all tokens of [`most_tokens`], those of the prompt at the dearest
+/// of their prices.
+pub(crate) fn most_usd(price: &Price, ask: &Ask, offer: &Offer) -> f64 {
+    let dearest = [price.cache_read_usd_per_mtok, price.cache_write_usd_per_mtok]
+        .into_iter()
+        .flatten()
+        .fold(price.input_usd_per_mtok, f64::max);
+    let per_mtok =
+        tokens(prompt_most(ask)) * dearest + tokens(output_most(ask, offer)) * price.output_usd_per_mtok;
+    per_mtok * PER_MTOK + price.request_usd
+}
+
+/// What one attempt at an offer can use at most, tokens: prompt (see [`prompt_most`]) and answers.
+pub(crate) fn most_tokens(ask: &Ask, offer: &Offer) -> u64 {
+    prompt_most(ask).saturating_add(output_most(ask, offer))
+}
+
+/// The most that one attempt at any of these offers can cost and use. An offer without a price costs nothing here: what
+/// is not known cannot be held against a budget, and its ledger lines say that their cost is partial.
+pub(crate) fn most<'a>(ask: &Ask, offers: impl IntoIterator<Item = &'a Offer>) -> Most {
+    offers.into_iter().fold(Most::default(), |most, offer| Most {
+        usd: most.usd.max(offer.price.map_or(0.0, |price| most_usd(&price, ask, offer))),
+        tokens: most.tokens.max(most_tokens(ask, offer)),
+    })
+}
+
+/// A token for every two bytes of text, 5,000 for each image, 256 for the chat template. English and code have a token
+/// for three to five bytes, Chinese and Japanese about one a character, which is three bytes. Text can go beyond it
+/// (digits where each is a token, random bytes, many short messages), but no further than a token a byte: what is then
+/// spent beyond the reservation is stated in docs/concepts/accounting.md.
+fn prompt_most(ask: &Ask) -> u64 {
+    ask.prompt_bytes
+        .div_ceil(2)
+        .saturating_add(u64::from(ask.images).saturating_mul(IMAGE_TOKENS))
+        .saturating_add(TEMPLATE_TOKENS)
+}
+
+/// What the client allows, else what the offer can, else 4,096; for each answer.
+fn output_most(ask: &Ask, offer: &Offer) -> u64 {
+    if ask.protocol == Protocol::OpenaiEmbeddings {
+        return 0;
+    }
+    let one = ask.max_tokens.or(offer.max_output_tokens).unwrap_or(UNBOUNDED_OUTPUT_TOKENS);
+    one.saturating_mul(u64::from(ask.answers.max(1)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens")]
+fn tokens(count: u64) -> f64 {
+    count as f64
+}
