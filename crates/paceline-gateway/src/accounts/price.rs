@@ -31,7 +31,7 @@ pub(crate) fn cost_usd(price: &Price, usage: &Usage) -> f64 {
     per_mtok * PER_MTOK + price.request_usd
 }
 
-/// What one attempt at an offer can cost at most, USD: all tokens of [`most_tokens`], those of the prompt at the dearest
+/// What one attempt at an offer can cost at most, USD: all tokens of [`prompt_most`] and [`output_most`], those of the prompt at the dearest
 /// of their prices.
 pub(crate) fn most_usd(price: &Price, ask: &Ask, offer: &Offer) -> f64 {
     let dearest = [price.cache_read_usd_per_mtok, price.cache_write_usd_per_mtok]
@@ -43,33 +43,28 @@ pub(crate) fn most_usd(price: &Price, ask: &Ask, offer: &Offer) -> f64 {
     per_mtok * PER_MTOK + price.request_usd
 }
 
-/// What one attempt at an offer can use at most, tokens: prompt (see [`prompt_most`]) and answers.
-pub(crate) fn most_tokens(ask: &Ask, offer: &Offer) -> u64 {
-    prompt_most(ask).saturating_add(output_most(ask, offer))
-}
-
-/// The most that one attempt at any of these offers can cost and use. An offer without a price costs nothing here: what
-/// is not known cannot be held against a budget, and its ledger lines say that their cost is partial.
-pub(crate) fn most<'a>(ask: &Ask, offers: impl IntoIterator<Item = &'a Offer>) -> Most {
-    offers.into_iter().fold(Most::default(), |most, offer| Most {
-        usd: most.usd.max(offer.price.map_or(0.0, |price| most_usd(&price, ask, offer))),
-        tokens: most.tokens.max(most_tokens(ask, offer)),
-    })
+/// The most that one attempt at an offer can cost and use. An offer without a price costs nothing here: what is not
+/// known cannot be held against a budget, and its ledger lines say that their cost is partial.
+pub(crate) fn most(ask: &Ask, offer: &Offer) -> Most {
+    Most {
+        usd: offer.price.map_or(0.0, |price| most_usd(&price, ask, offer)),
+        tokens: prompt_most(ask).saturating_add(output_most(ask, offer)),
+    }
 }
 
 /// A token for every two bytes of text, 5,000 for each image, 256 for the chat template. English and code have a token
 /// for three to five bytes, Chinese and Japanese about one a character, which is three bytes. Text can go beyond it
 /// (digits where each is a token, random bytes, many short messages), but no further than a token a byte: what is then
 /// spent beyond the reservation is stated in docs/concepts/accounting.md.
-fn prompt_most(ask: &Ask) -> u64 {
+pub(crate) fn prompt_most(ask: &Ask) -> u64 {
     ask.prompt_bytes
         .div_ceil(2)
         .saturating_add(u64::from(ask.images).saturating_mul(IMAGE_TOKENS))
         .saturating_add(TEMPLATE_TOKENS)
 }
 
-/// What the client allows, else what the offer can, else 4,096; for each answer.
-fn output_most(ask: &Ask, offer: &Offer) -> u64 {
+/// What the client allows, else what the offer can, else 4,096; for each answer. Tokens.
+pub(crate) fn output_most(ask: &Ask, offer: &Offer) -> u64 {
     if ask.protocol == Protocol::OpenaiEmbeddings {
         return 0;
     }

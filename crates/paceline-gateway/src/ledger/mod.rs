@@ -8,6 +8,7 @@ mod lock;
 mod recent;
 mod recover;
 mod segment;
+mod syncer;
 mod writer;
 
 use std::fs::{DirBuilder, File};
@@ -15,7 +16,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -26,7 +27,8 @@ use ids::Ids;
 use line::Line;
 use lock::Lock;
 use recent::Recent;
-use writer::Writer;
+use syncer::Syncer;
+use writer::{SharedWriter, Writer};
 
 pub(crate) use recover::Recovered;
 pub(crate) use writer::LedgerState;
@@ -40,8 +42,10 @@ pub(crate) struct Ledger {
     folder: PathBuf,
     ids: Ids,
     next_attempt: Arc<AtomicU64>,
-    writer: Mutex<Writer>,
+    writer: Arc<SharedWriter>,
     recent: Mutex<Recent>,
+    /// Dropped, it brings the last lines to the disk.
+    _syncer: Syncer,
 }
 
 #[derive(Serialize)]
@@ -79,11 +83,13 @@ impl Ledger {
             syncs,
         );
         writer.begin()?;
+        let writer = Arc::new(SharedWriter::new(writer));
         let ledger = Self {
             folder,
             ids: Ids::new()?,
             next_attempt,
-            writer: Mutex::new(writer),
+            _syncer: Syncer::start(Arc::clone(&writer), settings.sync_every_ns)?,
+            writer,
             recent: Mutex::new(recent),
         };
         Ok((ledger, recovered))
@@ -104,11 +110,11 @@ impl Ledger {
         let unix_s = (entry.received_unix_ns + (entry.ended_ns - entry.received_ns)).div_euclid(SECOND_NS);
         let mut line = Vec::with_capacity(4096);
         if let Err(error) = serde_json::to_writer(&mut line, &Written { schema: SCHEMA, entry }) {
-            self.writer().lose(&error.into(), unix_s);
+            self.writer.lock().lose(&error.into(), unix_s);
             return false;
         }
         line.push(b'\n');
-        let place = self.writer().append(&line, unix_s);
+        let place = self.writer.lock().append(&line, unix_s);
         if let Some(place) = place {
             let served = entry.attempts.iter().find(|attempt| attempt.served);
             let response_id = served.and_then(|attempt| attempt.row.observation.response_id.as_deref());
@@ -117,26 +123,14 @@ impl Ledger {
         place.is_some()
     }
 
-    /// Brings what was written to the disk, and looks whether a ledger that could not be written can be again. Takes as
-    /// long as the disk does: to be called from a thread that serves nobody.
-    pub(crate) fn sync(&self) {
-        self.retry();
-        let to_sync = self.writer().to_sync();
-        if let Some(to_sync) = to_sync
-            && to_sync.run().is_err()
-        {
-            self.writer().sync_failed();
-        }
-    }
-
-    /// Whether it can be written; one that could not is tried, without writing a line.
-    pub(crate) fn retry(&self) -> bool {
-        self.writer().retry()
+    /// The last line could not be written, and it cannot be now. Tried anew about once a second, and with each line.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.writer.is_failing()
     }
 
     /// How it is.
     pub(crate) fn state(&self) -> LedgerState {
-        self.writer().state()
+        self.writer.lock().state()
     }
 
     /// The `data` of `/v1/generation`, JSON, of a request by its id or by the one that the upstream gave it. Only who
@@ -150,9 +144,5 @@ impl Ledger {
         let response_id = line.served().and_then(|attempt| attempt.row.response_id.as_deref());
         let is_it = (line.id == id || response_id == Some(id)) && line.key.as_deref() == key;
         is_it.then(|| generation::generation(&line).to_string())
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

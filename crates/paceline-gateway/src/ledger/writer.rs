@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -61,10 +61,45 @@ pub(super) struct Writer {
     /// Someone calls for syncs: without, nothing is kept for them.
     syncs: bool,
     failing: Option<Failing>,
+    /// The same, for those who hold no lock.
+    is_failing: Arc<AtomicBool>,
     written: u64,
     lost: u64,
     bytes: u64,
     syncs_failed: u64,
+}
+
+/// A writer of several threads. The lock is held over one `write(2)` (and where a segment is full, over the making of the
+/// next), never over a sync.
+#[derive(Debug)]
+pub(super) struct SharedWriter {
+    writer: Mutex<Writer>,
+    failing: Arc<AtomicBool>,
+}
+
+impl SharedWriter {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self { failing: Arc::clone(&writer.is_failing), writer: Mutex::new(writer) }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Without a lock: each request asks.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Brings what was written to the disk; takes as long as the disk does.
+    pub(super) fn sync(&self) {
+        let to_sync = self.lock().to_sync();
+        if let Some(to_sync) = to_sync
+            && to_sync.run().is_err()
+        {
+            self.lock().sync_failed();
+        }
+    }
 }
 
 /// What a sync has to bring to the disk.
@@ -105,6 +140,7 @@ impl Writer {
             folder_dirty: false,
             syncs,
             failing: None,
+            is_failing: Arc::default(),
             written: 0,
             lost: 0,
             bytes: 0,
@@ -124,7 +160,7 @@ impl Writer {
                 self.written += 1;
                 self.bytes += line.len() as u64;
                 self.dirty = true;
-                self.failing = None;
+                self.is_well();
                 Some(place)
             }
             Err(error) => {
@@ -141,12 +177,11 @@ impl Writer {
         self.fails(error, unix_s);
     }
 
-    /// Whether it can be written again; nothing is written to find out.
-    pub(super) fn retry(&mut self) -> bool {
+    /// Looks whether what could not be written can be again; nothing is written to find out.
+    pub(super) fn retry(&mut self) {
         if self.failing.is_some() && self.ready(0).is_ok() && self.has_room() {
-            self.failing = None;
+            self.is_well();
         }
-        self.failing.is_none()
     }
 
     /// What was written since the last time, to be brought to the disk while lines go on.
@@ -204,6 +239,13 @@ impl Writer {
     fn fails(&mut self, error: &io::Error, unix_s: i64) {
         let since_unix_s = self.failing.as_ref().map_or(unix_s, |failing| failing.since_unix_s);
         self.failing = Some(Failing { why: error.to_string(), since_unix_s });
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    fn is_well(&mut self) {
+        if self.failing.take().is_some() {
+            self.is_failing.store(false, Ordering::Relaxed);
+        }
     }
 
     /// A segment that takes so many bytes more.
