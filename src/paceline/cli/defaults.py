@@ -25,3 +25,17 @@ def settings() -> "Settings":
     if found.store.home is not None and not os.environ.get(HOME_VARIABLE, "").strip():
         os.environ[HOME_VARIABLE] = str(found.store.home)
     return found
+
+
+def gateway_file(config: Path | None) -> Path:
+    """The gateway's config: what --config or $PACELINE_CONFIG names, ./paceline.toml, or the user's own."""
+    from paceline.settings import FILE_NAME, settings_file
+
+    name_settings(config)
+    file, named = settings_file()
+    here = Path(FILE_NAME)
+    if not named and here.is_file():
+        # What the file says of the store counts as well.
+        name_settings(here)
+        return here
+    return file

@@ -17,7 +17,9 @@ from paceline.cli.commands import (
     capacity,
     compare,
     demo,
+    gateway,
     importing,
+    keys,
     measure,
     probe,
     runs,
@@ -84,6 +86,8 @@ app.command("show")(show.show)
 app.command("import")(importing.import_)
 app.add_typer(workload.app, name="workload")
 app.command("demo")(demo.demo)
+app.add_typer(gateway.app, name="gateway")
+app.add_typer(keys.app, name="keys")
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -14,6 +14,7 @@ from paceline.control.config import GatewayConfig, LimitsConfig, PolicyConfig, T
 from paceline.control.keys import StoredKey
 from paceline.control.prepare import Prepared, PreparedOffer
 from paceline.control.problems import Problem
+from paceline.store.paths import ledger_folder
 from paceline.units import parse_duration_ns
 
 GATEWAY_SCHEMA = "paceline.gateway/1"
@@ -23,11 +24,6 @@ _MOST_THREADS = 8
 
 # Key's id -> period -> USD spent in the period that goes on.
 Spent = Mapping[str, Mapping[str, float]]
-
-
-def ledger_folder(home: Path) -> Path:
-    """Where the data plane writes each request down."""
-    return home / "gateway" / "ledger"
 
 
 def settings_document(prepared: Prepared, home: Path) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from paceline.endpoints.target import Target
 from paceline.errors import ConfigError, UsageError
 from paceline.protocols import Protocol, parse_protocol
 from paceline.units import parse_duration_ns
 
 _Model = ConfigDict(extra="forbid", frozen=True)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+_URL_HINT = "write the base URL alone, as https://api.example.com/v1; keys go to api_key_env or api_key_file"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
@@ -81,6 +83,14 @@ def _admin_address(value: object) -> object:
     if not isinstance(value, str):
         raise ValueError('it is neither an address nor false; write "127.0.0.1:8081", or false for none')
     return _address(value)
+
+
+def _base_url(value: str) -> str:
+    try:
+        Target.parse(value)
+    except UsageError as error:
+        raise ValueError(f"{error.message}; {_URL_HINT}") from None
+    return value
 
 
 def _user_path(value: Path) -> Path:
@@ -278,7 +288,7 @@ class OfferConfig(BaseModel):
     id: Id
     model: Id
     provider: Id | None = None
-    base_url: str
+    base_url: Annotated[str, AfterValidator(_base_url)]
     protocol: Protocols = ("openai-chat",)
     upstream_model: str | None = None
     api_key_env: Variable | None = None

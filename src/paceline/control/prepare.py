@@ -51,7 +51,10 @@ class Prepared:
 
 
 def prepare(file: ConfigFile, now: datetime | None = None) -> Prepared:
-    """Take in keys, certificates and prices. Raises GatewayConfigError with each problem."""
+    """Take in keys, certificates and prices.
+
+    Raises GatewayConfigError with each problem, those that the file alone shows among them.
+    """
     return _Preparation(file, now or datetime.now(UTC)).all()
 
 
@@ -59,7 +62,7 @@ class _Preparation:
     def __init__(self, file: ConfigFile, now: datetime) -> None:
         self._file = file
         self._now = now
-        self._problems: list[Problem] = []
+        self._problems = list(file.problems)
         self._warnings: list[Problem] = []
 
     def all(self) -> Prepared:
@@ -81,19 +84,22 @@ class _Preparation:
             self._warn(
                 ("gateway", "require_key"), ["anyone who reaches this address can spend: require_key = true"]
             )
-        found = [self._offer(place, offer) for place, offer in enumerate(self._file.config.offers)]
+        found = [self._offer(place, offer) for place, offer in self._offers()]
         self._models()
         if self._problems:
             raise GatewayConfigError(self._file.path, self._problems)
         return Prepared(self._file, [one for one in found if one is not None], tls, self._warnings)
 
+    def _offers(self) -> list[tuple[int, OfferConfig]]:
+        return list(zip(self._file.offer_places, self._file.config.offers, strict=True))
+
     def _models(self) -> None:
         offered = {offer.model for offer in self._file.config.offers}
         named = {alias: model.id for model in self._file.config.models for alias in model.aliases}
-        for place, model in enumerate(self._file.config.models):
+        for place, model in zip(self._file.model_places, self._file.config.models, strict=True):
             if model.id not in offered:
                 self._warn(("model", place), ["no offer serves it"])
-        for place, offer in enumerate(self._file.config.offers):
+        for place, offer in self._offers():
             if offer.model in named:
                 self._wrong(
                     ("offer", place, "model"),

@@ -24,24 +24,30 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A config that was read, and where in its file each thing stands."""
+    """A config that was read, and where in its file each thing stands.
+
+    `config` is whole only where there are no `problems`: what is wrong is left out of it. `model_places` and
+    `offer_places` say which of the file's tables its models and offers are.
+    """
 
     path: Path
     config: Config
     lines: dict[KeyPath, int]
+    ids: dict[str, list[str]]
+    model_places: tuple[int, ...]
+    offer_places: tuple[int, ...]
+    problems: tuple[Problem, ...] = ()
 
     def problem(self, path: KeyPath, message: str, hint: str | None = None) -> Problem:
         """Something that is wrong at a key, as ("offer", 2, "price")."""
-        return Problem(
-            _where(path, [one.id for one in self.config.models], [one.id for one in self.config.offers]),
-            message,
-            hint,
-            line_of(self.lines, path),
-        )
+        return Problem(_where(path, self.ids), message, hint, line_of(self.lines, path))
 
 
 def read_config(path: Path) -> ConfigFile:
-    """The config. Raises GatewayConfigError with each problem that the file alone shows."""
+    """The config, with each problem that the file alone shows.
+
+    Raises GatewayConfigError where there is no file, or it is not TOML.
+    """
     data, lines = _parsed(path)
     return _Reader(path, data, lines).read()
 
@@ -94,14 +100,20 @@ class _Reader:
                 "there is no [[offer]]",
                 "add one with id, model and base_url; paceline gateway init shows how",
             )
-        if self._problems or gateway is None:
-            raise GatewayConfigError(self._path, self._problems)
         config = Config(
-            gateway=gateway,
+            gateway=gateway or GatewayConfig(),
             models=tuple(one for one in models if one is not None),
             offers=tuple(one for one in offers if one is not None),
         )
-        return ConfigFile(self._path, config, self._lines)
+        return ConfigFile(
+            self._path,
+            config,
+            self._lines,
+            self._ids,
+            tuple(place for place, one in enumerate(models) if one is not None),
+            tuple(place for place, one in enumerate(offers) if one is not None),
+            tuple(self._problems),
+        )
 
     def _rest(self) -> None:
         """What other commands read of the file."""
@@ -174,7 +186,7 @@ class _Reader:
                     self._note(("model", place, "fallbacks", at), "there is no such model", hint)
 
     def _note(self, path: KeyPath, message: str, hint: str | None = None) -> None:
-        where = _where(path, self._ids["model"], self._ids["offer"])
+        where = _where(path, self._ids)
         self._problems.append(Problem(where, message, hint, line_of(self._lines, path)))
 
 
@@ -185,13 +197,13 @@ def _ids(items: Any) -> list[str]:
     return [one if isinstance(one, str) else "" for one in found]
 
 
-def _where(path: KeyPath, models: list[str], offers: list[str]) -> str:
+def _where(path: KeyPath, ids: dict[str, list[str]]) -> str:
     """`offer "local-a": price.ref`; `gateway.listen`."""
     if len(path) < 2 or not isinstance(path[1], int):
         return dotted(path)
     part, place = str(path[0]), path[1]
-    ids = models if part == "model" else offers
-    name = _quoted(ids[place]) if place < len(ids) and ids[place] else f"number {place + 1}"
+    names = ids.get(str(part), [])
+    name = _quoted(names[place]) if place < len(names) and names[place] else f"number {place + 1}"
     return f"{part} {name}" + (f": {dotted(path[2:])}" if path[2:] else "")
 
 

@@ -1,0 +1,194 @@
+"""`paceline keys`: the keys of the gateway's clients."""
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paceline.cli.defaults import gateway_file, settings
+from paceline.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from paceline.control.keys import StoredKey
+
+app = typer.Typer(help="Make, list and revoke the keys of the gateway's clients.", no_args_is_help=True)
+
+
+@app.callback()
+def _home(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="The gateway's config, in place of ./paceline.toml or the user's own."),
+    ] = None,
+) -> None:
+    gateway_file(config)
+    settings()
+
+
+@app.command("create")
+def create(  # noqa: PLR0917
+    name: Annotated[str, typer.Argument(help="Who is to use it, as reports name it.")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model that it may ask for; may be repeated. Default: all.")
+    ] = None,
+    requests_per_min: Annotated[int | None, typer.Option(min=1, help="Requests in any minute.")] = None,
+    tokens_per_min: Annotated[
+        int | None, typer.Option(min=1, help="Prompt and generated tokens in any minute.")
+    ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PERIOD=USD", help="What it may spend: day=5, week, month or total; may be repeated."
+        ),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="WHEN", help="Its end: 30d, 12h, or a day (UTC) as 2027-01-31.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print paceline.key/1 in place of the key.")
+    ] = False,
+) -> int:
+    """Make a key, and print it: the only time that it can be seen."""
+    from paceline.cli.output import talk
+    from paceline.control.keys import KeyLimits, KeyStore
+    from paceline.store.paths import home
+
+    limits = KeyLimits(
+        models=tuple(dict.fromkeys(model)) if model else None,
+        requests_per_min=requests_per_min,
+        tokens_per_min=tokens_per_min,
+        budgets_usd=tuple(budgets(budget or ()).items()),
+        expires_unix_s=None if expires is None else expiry(expires, time.time()),
+    )
+    key, secret = KeyStore(home()).create(name, limits)
+    if as_json:
+        typer.echo(json.dumps({"schema": "paceline.key/1", "key": secret, **_plain(key)}))
+    else:
+        typer.echo(secret)
+    talk(f"made {key.id} for {key.name}; it is shown only now. A running gateway knows it in a second")
+    return 0
+
+
+@app.command("list")
+def list_(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print paceline.keys/1 in place of the table.")
+    ] = False,
+) -> int:
+    """List all keys, revoked ones too. The keys themselves are not kept, and cannot be shown."""
+    from paceline.cli.output import harmless, talk, terminal_columns
+    from paceline.control.keys import KeyStore
+    from paceline.store.paths import home
+
+    keys = KeyStore(home()).all()
+    if as_json:
+        typer.echo(json.dumps({"schema": "paceline.keys/1", "keys": [_plain(key) for key in keys]}))
+    elif not keys:
+        talk("there are no keys; paceline keys create NAME makes one")
+    else:
+        for line in _table(keys, terminal_columns()):
+            typer.echo(harmless(line))
+    return 0
+
+
+@app.command("revoke")
+def revoke(ref: Annotated[str, typer.Argument(help="The key's id or name.")]) -> int:
+    """End a key for good. A running gateway refuses it within a second or so."""
+    from paceline.cli.output import talk
+    from paceline.control.keys import KeyStore
+    from paceline.store.paths import home
+
+    key = KeyStore(home()).revoke(ref)
+    talk(f"revoked {key.id} of {key.name}")
+    return 0
+
+
+def budgets(texts: "list[str] | tuple[()]") -> dict[str, float]:
+    """`["day=5"]` -> `{"day": 5.0}`. Raises UsageError."""
+    from paceline.control.keys import PERIODS
+
+    found: dict[str, float] = {}
+    hint = "write --budget day=5, week=, month= or total=, each at most once, in USD"
+    for text in texts:
+        period, mark, amount = text.partition("=")
+        try:
+            usd = float(amount)
+        except ValueError:
+            usd = -1.0
+        if not mark or period not in PERIODS or period in found or not 0 < usd < 1e12:
+            raise UsageError(f"--budget: {text!r} is no budget", hint)
+        found[period] = usd
+    return found
+
+
+def expiry(text: str, now_unix_s: float) -> int:
+    """`30d`, `12h`, `2027-01-31` -> seconds of Unix time, in the future. Raises UsageError."""
+    from paceline.units import parse_duration_ns
+
+    hint = "write 30d, 12h, or a day that is to come: 2027-01-31 (it ends at 00:00 UTC)"
+    days = text.removesuffix("d")
+    try:
+        if text.endswith("d") and days.isascii() and days.isdigit() and 0 < int(days) <= 36_500:
+            return int(now_unix_s) + int(days) * 86_400
+        if "-" in text:
+            unix_s = int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
+        else:
+            unix_s = int(now_unix_s) + parse_duration_ns(text) // 1_000_000_000
+    except (ValueError, ConfigError, UsageError):
+        raise UsageError(f"--expires: {text!r} is neither a duration nor a day", hint) from None
+    if unix_s <= now_unix_s:
+        raise UsageError(f"--expires: {text!r} is not in the future", hint)
+    return unix_s
+
+
+def _plain(key: "StoredKey") -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "state": key.state(time.time()),
+        "models": key.models,
+        "requests_per_min": key.requests_per_min,
+        "tokens_per_min": key.tokens_per_min,
+        "budgets_usd": dict(key.budgets_usd),
+        "created_at": _moment(key.created_unix_s),
+        "expires_at": _moment(key.expires_unix_s),
+        "revoked_at": _moment(key.revoked_unix_s),
+    }
+
+
+def _moment(unix_s: int | None) -> str | None:
+    return None if unix_s is None else datetime.fromtimestamp(unix_s, UTC).isoformat()
+
+
+def _table(keys: "list[StoredKey]", width: int | None) -> list[str]:
+    from paceline.cli.output import clipped
+
+    rows = [("ID", "STATE", "CREATED", "NAME", "MAY")]
+    for key in keys:
+        day = f"{datetime.fromtimestamp(key.created_unix_s, UTC):%Y-%m-%d}"
+        rows.append((key.id, key.state(time.time()), day, key.name, _bounds(key)))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    widths[3] = min(widths[3], 24)
+    lines = []
+    for row in rows:
+        cells = [clipped(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
+        line = "  ".join(cells).rstrip()
+        lines.append(line if width is None else clipped(line, width))
+    return lines
+
+
+def _bounds(key: "StoredKey") -> str:
+    said = [", ".join(key.models)] if key.models is not None else []
+    said += [f"{key.requests_per_min:,} requests/min"] if key.requests_per_min else []
+    said += [f"{key.tokens_per_min:,} tokens/min"] if key.tokens_per_min else []
+    said += [
+        f"{usd:g} USD/{period}" if period != "total" else f"{usd:g} USD in all"
+        for period, usd in key.budgets_usd.items()
+    ]
+    said += (
+        [f"until {datetime.fromtimestamp(key.expires_unix_s, UTC):%Y-%m-%d}"] if key.expires_unix_s else []
+    )
+    return "; ".join(said) or "everything"
