@@ -106,7 +106,9 @@ def seen(module_engine: Engines, module_gateway: Gateways) -> dict[Case, Seen]:
     bounds = {"event_bytes": MAX_BYTES, "answer_bytes": MAX_BYTES}
     gateway = module_gateway(config_of(*offers, clients=bounds))
     with gateway.client() as client, ThreadPoolExecutor(24) as threads:
-        answers = list(threads.map(lambda case: gateway.ask(case.protocol, case.body(), client), CASES))
+        answers = list(
+            threads.map(lambda case: gateway.ask(case.protocol, case.body(), client=client), CASES)
+        )
     entries = {entry["asked_model"]: entry for entry in gateway.entries(len(CASES))}
     assert len(gateway.ledger()) == len(entries) == len(CASES)
     views = {}

@@ -25,7 +25,7 @@ class Answer:
 
     @property
     def is_stream(self) -> bool:
-        return self.headers.get("content-type", "").startswith("text/event-stream")
+        return str(self.headers.get("content-type", "")).startswith("text/event-stream")
 
     @property
     def payloads(self) -> list[str]:

@@ -186,17 +186,20 @@ class Gateway:
         return httpx.Client(base_url=self.url, timeout=60, trust_env=False, limits=limits, **more)
 
     def ask(
-        self, protocol: Protocol, body: dict[str, Any], client: httpx.Client | None = None, **headers: str
+        self,
+        protocol: Protocol,
+        body: dict[str, Any],
+        *,
+        client: httpx.Client | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One request and all that comes of it; underscores of headers' names become hyphens."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        """One request and all that comes of it."""
         with contextlib.ExitStack() as stack:
             asker = client or stack.enter_context(self.client())
-            return read(asker, protocol, body, named)
+            return read(asker, protocol, body, headers or {})
 
-    def get(self, at: str, **headers: str) -> httpx.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.get(f"{self.url}{at}", trust_env=False, headers=named)
+    def get(self, at: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return httpx.get(f"{self.url}{at}", trust_env=False, headers=dict(headers or {}))
 
     def metrics(self) -> dict[str, float]:
         """Each sample of the metrics page by its name and labels."""

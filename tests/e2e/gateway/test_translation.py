@@ -1,0 +1,186 @@
+"""Chat completions over offers that speak messages, and messages over offers that speak chat completions."""
+
+import json
+from typing import Any
+
+import pytest
+
+from paceline.protocols import Protocol
+from tests.e2e.gateway.conftest import Engines, Gateways
+from tests.support.gateway import asks
+from tests.support.gateway.engines import Engine
+from tests.support.gateway.process import Gateway, config_of, cost_usd, offer
+
+PRICE = {"input_usd_per_mtok": 3.0, "output_usd_per_mtok": 5.0, "cache_read_usd_per_mtok": 1.0}
+CHAT: Protocol = "openai-chat"
+MESSAGES: Protocol = "anthropic-messages"
+BOTH = [(CHAT, MESSAGES), (MESSAGES, CHAT)]
+PROMPT = 20
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def through(gateway: Gateways, upstream: Engine, protocol: Protocol, **more: Any) -> Gateway:
+    """A gateway whose only offer speaks one protocol."""
+    return gateway(config_of(offer("a", upstream.url, protocol=protocol, price=PRICE, **more)))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_an_answer_is_the_clients_own(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, stream: bool
+) -> None:
+    speaker = engine({"cached_tokens": 16})
+    served = through(gateway, speaker, upstream)
+    answer = served.ask(client, asks.body(client, "demo", PROMPT, stream))
+    assert answer.is_whole(6), answer.raw
+    assert answer.is_done == stream
+    assert answer.finish == ("stop" if client == CHAT else "end_turn")
+    (record,) = speaker.truth_of(PROMPT)
+    assert (record["protocol"], record["end"]) == (upstream, "complete")
+    expected = pytest.approx(cost_usd(PRICE, PROMPT, 6, cached=16), abs=1e-9)
+    assert answer.usage == {"prompt": PROMPT, "completion": 6, "cached": 16, "cost": expected}
+    entry = served.entry()
+    assert entry["protocol"] == client
+    assert entry["attempts"][0]["protocol"] == upstream
+    assert entry["cost_usd"] == expected
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_a_limit_ends_it(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, stream: bool
+) -> None:
+    served = through(gateway, engine(), upstream)
+    answer = served.ask(client, asks.body(client, "demo", PROMPT, stream, max_tokens=4))
+    assert answer.is_whole(4)
+    assert answer.finish == ("length" if client == CHAT else "max_tokens")
+
+
+def tools(client: Protocol) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    if client == CHAT:
+        return {"tools": [{"type": "function", "function": {"name": "look_up", "parameters": schema}}]}
+    return {"tools": [{"name": "look_up", "input_schema": schema}]}
+
+
+def calls(client: Protocol, stream: bool, documents: list[dict[str, Any]]) -> tuple[str, str]:
+    """Name and arguments of the tool call."""
+    name = arguments = ""
+    if client == CHAT:
+        field = "delta" if stream else "message"
+        for document in documents:
+            for choice in document["choices"]:
+                for call in choice.get(field, {}).get("tool_calls") or ():
+                    name += call["function"].get("name") or ""
+                    arguments += call["function"].get("arguments") or ""
+        return name, arguments
+    if not stream:
+        block = next(one for one in documents[0]["content"] if one["type"] == "tool_use")
+        return block["name"], json.dumps(block["input"])
+    for document in documents:
+        name += (document.get("content_block") or {}).get("name") or ""
+        arguments += (document.get("delta") or {}).get("partial_json") or ""
+    return name, arguments
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_a_tool_is_called(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, stream: bool
+) -> None:
+    served = through(gateway, engine({"tool_tokens": 3}), upstream)
+    answer = served.ask(client, asks.body(client, "demo", PROMPT, stream, **tools(client)))
+    assert answer.finish == ("tool_calls" if client == CHAT else "tool_use")
+    name, arguments = calls(client, stream, answer.documents)
+    assert name
+    assert isinstance(json.loads(arguments), dict)
+    assert answer.usage is not None
+    assert answer.usage["completion"] == 6
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_an_image_and_a_tools_result_arrive(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, stream: bool
+) -> None:
+    speaker = engine(image_tokens=50)
+    served = through(gateway, speaker, upstream)
+    asked = asks.body(client, "demo", PROMPT, stream, **tools(client))
+    asked["messages"] = conversation(client)
+    assert served.ask(client, asked).is_whole(6)
+    # Two words and the image; `{"q": "a"}` as it is written; one word of the tool's, one more of the user's.
+    (record,) = speaker.truth_of(speaker.truth()[0]["prompt_tokens"])
+    assert 2 + 50 + 1 + 1 + 1 <= record["prompt_tokens"] <= 2 + 50 + 2 + 1 + 1
+
+
+def conversation(client: Protocol) -> list[dict[str, Any]]:
+    if client == CHAT:
+        url = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+        function = {"name": "look_up", "arguments": '{"q":"a"}'}
+        call = {"id": "call-1", "type": "function", "function": function}
+        return [
+            {"role": "user", "content": [{"type": "text", "text": "see this"}, url]},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call-1", "content": "found"},
+            {"role": "user", "content": "well"},
+        ]
+    source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
+    return [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "see this"}, {"type": "image", "source": source}],
+        },
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {"q": "a"}}],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "found"},
+                {"type": "text", "text": "well"},
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_a_refusal_of_the_upstreams_is_said_in_the_clients_words(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, stream: bool
+) -> None:
+    served = through(gateway, engine(fault={"kind": "http_400"}), upstream)
+    answer = served.ask(client, asks.body(client, "demo", PROMPT, stream))
+    assert answer.status == 400
+    assert answer.code == "upstream_rejected"
+    (error,) = answer.errors
+    assert error["type"] == "invalid_request_error"
+    assert error["message"]
+    assert ("type" in answer.documents[0]) == (client == MESSAGES)
+
+
+@pytest.mark.parametrize("kind", ["cut", "error_event", "malformed_json", "end_early"])
+@pytest.mark.parametrize(("client", "upstream"), BOTH)
+def test_a_break_is_an_error_in_the_clients_stream(
+    engine: Engines, gateway: Gateways, client: Protocol, upstream: Protocol, kind: str
+) -> None:
+    served = through(gateway, engine(fault={"kind": kind, "after_events": 2}), upstream)
+    answer = served.ask(client, asks.body(client, "demo", PROMPT, stream=True))
+    assert answer.status == 200
+    assert len(answer.tokens) == 2
+    assert answer.code in ("upstream_cut", "upstream_failed")
+    assert not answer.is_done
+    assert answer.finish is None
+    entry = served.entry()
+    assert entry["outcome"] == "error_in_stream"
+    assert entry["attempts"][0]["usage"]["completion_tokens"] == 2
+
+
+def test_other_pairs_are_refused_with_the_reason(engine: Engines, gateway: Gateways) -> None:
+    upstream = engine()
+    served = through(gateway, upstream, "openai-completions")
+    answer = served.ask("openai-responses", asks.body("openai-responses", "demo", PROMPT))
+    assert answer.status in (400, 404, 503)
+    assert answer.code in ("no_offer", "untranslatable")
+    assert "protocol" in answer.errors[0]["message"]
+    assert upstream.truth() == []
