@@ -8,9 +8,9 @@ instants. Time is pressed: what takes an hour with real providers takes a minute
 Six offers of one model. Four follow a schedule (exact mode): time to first token of a base and of each
 prompt token, on which a drift lies that changes every 2 s (a mean-reverting walk of its logarithm), and
 of 4 % of the answers the first token is 0.6 s late. Two are engines in which requests contend (engine
-mode). Each has one or two troubles of 4 to 10 s: `slow` (five times the time to first token; exact mode),
-`stall` (half of the answers never begin), `errors` (status 503 to six in ten), `limit` (ten requests,
-then ten a minute). Prices go with speed, loosely.
+mode). Each has one to three troubles of 5 to 12 s: `slow` (five times the time to first token; exact
+mode), `stall` (half of the answers never begin), `errors` (status 503 to six in ten), `limit` (ten
+requests, then ten a minute). Prices go with speed, loosely.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ LOAD_FROM_S, COUNTS_FROM_S, ENDS_S = 6.0, 16.0, 76.0
 REQUESTS_S = 24.0
 DRIFT_EVERY_S = 2.0
 # (to the first token in ms, share of requests): a voice, a chat, an agent.
-DEADLINES = ((350, 0.3), (800, 0.4), (2_000, 0.3))
+DEADLINES = ((250, 0.3), (600, 0.4), (1_500, 0.3))
 TAIL = {"kind": "slow_headers", "share": 0.04, "delay_us": 600_000}
 MODEL = "demo"
 
@@ -120,13 +120,13 @@ def _timeline(ttft_ms: float, speed: Speed, draw: np.random.Generator) -> list[d
     """A stage each `DRIFT_EVERY_S`, and the troubles over it."""
     kinds = ["stall", "errors", "limit"] if speed.contends else ["slow", "stall", "errors", "limit"]
     troubles = []
-    for kind in draw.choice(kinds, size=draw.integers(1, 3), replace=False):
-        begins_s = draw.uniform(COUNTS_FROM_S, ENDS_S - 10.0)
-        troubles.append((begins_s, begins_s + draw.uniform(4.0, 10.0), str(kind)))
+    for kind in draw.choice(kinds, size=draw.integers(1, 4), replace=False):
+        begins_s = draw.uniform(COUNTS_FROM_S, ENDS_S - 6.0)
+        troubles.append((begins_s, begins_s + draw.uniform(5.0, 12.0), str(kind)))
     stages = []
     drift = 0.0
     for begins_s in np.arange(LOAD_FROM_S, ENDS_S, DRIFT_EVERY_S):
-        drift = 0.8 * drift + draw.normal(0.0, 0.2)
+        drift = 0.8 * drift + draw.normal(0.0, 0.25)
         trouble = next((kind for start, end, kind in troubles if start <= begins_s < end), None)
         factor = float(np.exp(drift)) * (5.0 if trouble == "slow" else 1.0)
         stage: dict[str, Any] = {"at_ms": int(begins_s * 1_000)}
