@@ -70,11 +70,19 @@ def measure(
 
 
 def check_resumable(run: StoredRun) -> None:
-    """Before the endpoint is asked: StoreError for a run that is whole, ConfigError for half of a pair."""
+    """Before the endpoint is asked: whether a run can be resumed.
+
+    Raises StoreError for one that is whole, ConfigError for half of a pair and for live traffic.
+    """
     if run.state == "complete":
         raise complete_error(run.id)
     if run.state == "running":
         raise StoreError(f"run {run.id} is being written by another process", "wait until it has ended")
+    if (run.manifest.load.get("arrival") or {}).get("kind") == "live":
+        raise ConfigError(
+            f"run {run.id} is traffic of the gateway: there is no load to go on with",
+            "the gateway itself goes on with it, and ends it when its day is over",
+        )
     if "interleaved" in run.manifest.load:
         raise ConfigError(
             f"run {run.id} is one side of an interleaved comparison, and cannot be finished alone",

@@ -13,6 +13,7 @@ from paceline.report.imported import imported_from, imported_lacks
 from paceline.report.limits import LATE_MS
 from paceline.report.rates import lateness_ns, load_rates
 from paceline.report.trust_facts import CommonError, Pair, TrustFacts
+from paceline.report.words import is_live
 from paceline.stats.asked import asked_tokens, cached_first
 from paceline.stats.frame import MISSING, Frame
 from paceline.stats.jobs import Jobs, JobState
@@ -135,7 +136,9 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
     """Everything that `trust.assess` asks for."""
     manifest, samples, tokens = evidence.manifest, evidence.samples, evidence.tokens
     frame = Frame(evidence.rows)
-    client = client_facts(manifest.segments)
+    live = is_live(manifest.load)
+    # A gateway does not watch itself as a load generator does.
+    client = client_facts([] if live else manifest.segments)
     jobs = evidence.jobs.jobs if evidence.jobs is not None else None
     arriving = frame if jobs is None else Frame(first_calls(evidence.rows, jobs))
     rates = load_rates(arriving, manifest.segments, manifest.load, complete=evidence.state == "complete")
@@ -193,6 +196,7 @@ def trust_facts(evidence: Evidence) -> TrustFacts:
         cache=(cache.asked, cache.seen) if cache and cache.seen is not None else None,
         p99_needs_n=evidence.summaries[against].p99.needs_n,
         segments=len(manifest.segments),
+        live=live,
         imported=imported_from(manifest),
         lacks=imported_lacks(manifest),
         notes=tuple(manifest.notes),

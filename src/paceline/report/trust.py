@@ -69,6 +69,9 @@ def _ended(facts: TrustFacts) -> Iterator[Reason]:
     n = facts.begun if facts.unit == "jobs" else facts.attempted
     if facts.state == "failed":
         yield Reason("state", "invalid", "the run failed before its end: see its notes, then measure again")
+    elif facts.live:
+        if facts.state != "complete":
+            yield Reason("state", "note", f"the day is not over: these are the {n:,} {facts.unit} so far")
     elif facts.state in ("interrupted", "running"):
         what = "the run was interrupted" if facts.state == "interrupted" else "the run still goes on"
         rest = "compare again for the rest" if facts.of_a_pair else "`paceline runs resume` finishes it"
@@ -258,6 +261,16 @@ def _imported(facts: TrustFacts) -> Iterator[Reason]:
         )
 
 
+def _live(facts: TrustFacts) -> Iterator[Reason]:
+    if facts.live:
+        yield Reason(
+            "live",
+            "note",
+            "live traffic: prompts and their times are the clients' own, and the gateway chose which came "
+            "here; offers compare only as far as their prompts are alike",
+        )
+
+
 def _stamps(facts: TrustFacts) -> Iterator[Reason]:
     if facts.imported:
         return
@@ -325,7 +338,7 @@ def _read_words(wait_ms: float, quantity: str) -> Callable[[str, str], str]:
 
 
 def _instrument(facts: TrustFacts) -> Iterator[Reason]:
-    if not facts.calibrated and not facts.imported:
+    if not facts.calibrated and not facts.imported and not facts.live:
         yield Reason(
             "no_calibration",
             "note",
@@ -438,6 +451,7 @@ def _said(facts: TrustFacts, outcome: str, mostly: str, all_of_them: str) -> str
 
 _CHECKS: tuple[Callable[[TrustFacts], Iterator[Reason]], ...] = (
     _imported,
+    _live,
     _failures,
     _stalled_client,
     _starved_client,

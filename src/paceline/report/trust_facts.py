@@ -33,6 +33,7 @@ class TrustFacts:
     they came.
     `errors`: by outcome. `of_a_pair`: one side of an interleaved comparison, which cannot be finished alone.
     `imported`: the tool that measured, where that was another; `lacks`: what its file does not hold.
+    `live`: these are a gateway's requests to one offer, and not a load that was made.
     """
 
     state: str = "complete"
@@ -84,6 +85,7 @@ class TrustFacts:
     cache: tuple[float, float] | None = None
     p99_needs_n: int | None = None
     segments: int = 1
+    live: bool = False
     imported: str | None = None
     lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -132,6 +132,8 @@ def arrival_words(arrival: dict[str, Any], unit: str = "requests") -> str:
         if unit == "jobs" and arrival.get("concurrency") == 1:
             return "closed loop, one job at a time"
         return f"closed loop, {arrival.get('concurrency', '?')} {going_on}"
+    if kind == "live":
+        return "live, as clients sent them"
     if kind == "replay":
         return f"replay, {unit} at the instants of the trace"
     if kind == "constant":
@@ -168,7 +170,12 @@ def _warmup_words(load: dict[str, Any]) -> str:
 
 def is_open_loop(load: Mapping[str, Any]) -> bool:
     """Whether requests arrive by a schedule, whatever the endpoint does."""
-    return bool((load.get("arrival") or {}).get("kind", "closed") != "closed")
+    return (load.get("arrival") or {}).get("kind", "closed") not in ("closed", "live")
+
+
+def is_live(load: Mapping[str, Any]) -> bool:
+    """Whether the requests are a gateway's own traffic, and nobody's load."""
+    return (load.get("arrival") or {}).get("kind") == "live"
 
 
 _ROWS = {"conversation": "conversations", "log": "logged requests"}

@@ -64,7 +64,7 @@ USAGE_FIELDS: Mapping[str, tuple[type, ...]] = {
 ROW_FIELDS = frozenset(name for name in ROW_SCHEMA.names if name != "phase") | {"warmup"}
 """A row on a line has `warmup` where a stored one has `phase`; its instants are CLOCK_MONOTONIC."""
 
-_ROW_NEEDED = frozenset(field.name for field in ROW_SCHEMA if not field.nullable and field.name != "phase")
+_ROW_NEEDED = (frozenset(field.name for field in ROW_SCHEMA if not field.nullable) & ROW_FIELDS) | {"warmup"}
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def read_entry(raw: bytes) -> dict[str, Any]:
         _check(attempt, ATTEMPT_FIELDS, where)
         _check(attempt["usage"], USAGE_FIELDS, f"{where}usage.")
         row = attempt["row"]
-        missing = _ROW_NEEDED - row.keys()
-        if missing or not isinstance(row.get("warmup"), bool):
-            raise ValueError(f"{where}row.{min(missing, default='warmup')} is missing")
+        missing = [name for name in _ROW_NEEDED if row.get(name) is None]
+        if missing:
+            raise ValueError(f"{where}row.{min(missing)} is missing")
         if not isinstance(row["event_ns"], list):
             raise ValueError(f"{where}row.event_ns is no list")
     return entry  # type: ignore[no-any-return]

@@ -150,7 +150,13 @@ class TrafficWriter:
 
     def add(self, table: pa.Table, end: Place, unread: UnreadLines) -> None:
         """Write the lines from `self.end` to `end` as a part, and merge small parts. Raises StoreError."""
-        self._parts.append(write_part(self.folder, table, self.end, end, unread))
+        start = self.end
+        told = [int(number) for number in table["ledger_segment"][:1].to_numpy()]
+        first = min([*told, *(one.segment for one in unread.named[:1])], default=0)
+        if first > start.segment:
+            # The segment before had been followed to its end.
+            start = Place(first, 0)
+        self._parts.append(write_part(self.folder, table, start, end, unread))
         self._rows.append(table.num_rows)
         self._unread.append(unread)
         self._merge()
