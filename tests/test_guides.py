@@ -45,6 +45,8 @@ def unknown_in(line: str) -> str | None:
     """
     command, words = ROOT, words_of(line)[1:]
     while (inner := getattr(command, "commands", None)) is not None:
+        if command.invoke_without_command and (not words or words[0].startswith("-")):
+            break
         if not words or words[0] not in inner:
             return f"{line}: no command {words[:1]}"
         command, words = inner[words[0]], words[1:]

@@ -20,6 +20,9 @@ def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     if inner is None:
         yield path, command
         return
+    # Those that do something without a command of their own, too.
+    if command.invoke_without_command and path != "paceline":
+        yield path, command
     for name, one in inner.items():
         yield from commands(one, f"{path} {name}")
 

@@ -12,20 +12,14 @@ from paceline.cli.defaults import gateway_file, settings
 from paceline.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from paceline.control.keys import StoredKey
+    from paceline.control.keys import KeyStore, StoredKey
 
 app = typer.Typer(help="Make, list and revoke the keys of the gateway's clients.", no_args_is_help=True)
 
-
-@app.callback()
-def _home(
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", help="The gateway's config, in place of ./paceline.toml or the user's own."),
-    ] = None,
-) -> None:
-    gateway_file(config)
-    settings()
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="The gateway's config, in place of ./paceline.toml or the user's own."),
+]
 
 
 @app.command("create")
@@ -50,11 +44,11 @@ def create(  # noqa: PLR0917
     as_json: Annotated[
         bool, typer.Option("--json", help="Print paceline.key/1 in place of the key.")
     ] = False,
+    config: ConfigOption = None,
 ) -> int:
     """Make a key, and print it: the only time that it can be seen."""
     from paceline.cli.output import talk
-    from paceline.control.keys import KeyLimits, KeyStore
-    from paceline.store.paths import home
+    from paceline.control.keys import KeyLimits
 
     limits = KeyLimits(
         models=tuple(dict.fromkeys(model)) if model else None,
@@ -63,7 +57,7 @@ def create(  # noqa: PLR0917
         budgets_usd=tuple(budgets(budget or ()).items()),
         expires_unix_s=None if expires is None else expiry(expires, time.time()),
     )
-    key, secret = KeyStore(home()).create(name, limits)
+    key, secret = _store(config).create(name, limits)
     if as_json:
         typer.echo(json.dumps({"schema": "paceline.key/1", "key": secret, **_plain(key)}))
     else:
@@ -77,13 +71,12 @@ def list_(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print paceline.keys/1 in place of the table.")
     ] = False,
+    config: ConfigOption = None,
 ) -> int:
     """List all keys, revoked ones too. The keys themselves are not kept, and cannot be shown."""
     from paceline.cli.output import harmless, talk, terminal_columns
-    from paceline.control.keys import KeyStore
-    from paceline.store.paths import home
 
-    keys = KeyStore(home()).all()
+    keys = _store(config).all()
     if as_json:
         typer.echo(json.dumps({"schema": "paceline.keys/1", "keys": [_plain(key) for key in keys]}))
     elif not keys:
@@ -95,15 +88,25 @@ def list_(
 
 
 @app.command("revoke")
-def revoke(ref: Annotated[str, typer.Argument(help="The key's id or name.")]) -> int:
+def revoke(
+    ref: Annotated[str, typer.Argument(help="The key's id or name.")], config: ConfigOption = None
+) -> int:
     """End a key for good. A running gateway refuses it within a second or so."""
     from paceline.cli.output import talk
+
+    key = _store(config).revoke(ref)
+    talk(f"revoked {key.id} of {key.name}")
+    return 0
+
+
+def _store(config: Path | None) -> "KeyStore":
+    """The keys of the home that the gateway's config names."""
     from paceline.control.keys import KeyStore
     from paceline.store.paths import home
 
-    key = KeyStore(home()).revoke(ref)
-    talk(f"revoked {key.id} of {key.name}")
-    return 0
+    gateway_file(config)
+    settings()
+    return KeyStore(home())
 
 
 def budgets(texts: "list[str] | tuple[()]") -> dict[str, float]:
