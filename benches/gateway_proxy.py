@@ -9,11 +9,13 @@
   apart.
 
 With two or more cores the proxies run on the last one, and the engine and the load generator on the
-first, so that a proxy's figures do not hold the client's turn on the core; without, all share one.
+first, so that a proxy's figures do not hold the client's turn on the core; without, all share one. The
+gateway's control process is on the first.
 
 `PACELINE_BENCH_PROXIES` (`direct,nginx,gateway`) says which are run, `PACELINE_BENCH_NGINX` which nginx.
 """
 
+import json
 import os
 import random
 import resource
@@ -21,12 +23,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 from benches import common
@@ -37,6 +41,7 @@ OTHER_CPU = CORES[0] if len(CORES) > 1 else None
 START_LIMIT_S = 60
 NGINX = os.environ.get("PACELINE_BENCH_NGINX", "nginx")
 MODEL = "truth"
+CLI = "from paceline.cli.main import main; main()"
 
 
 class ProxyError(Exception):
@@ -54,6 +59,7 @@ class Proxy:
     control_pids: list[int] = field(default_factory=list)
     folder: Path | None = None
     ids: Callable[[], dict[str, str]] | None = None
+    admin_address: str | None = None
 
     def cpu_ns(self) -> int:
         """CPU time of its processes so far."""
@@ -158,16 +164,20 @@ def answers(url: str) -> bool:
 
 @contextmanager
 def server(
-    command: Sequence[str], folder: Path, ready: Callable[[], bool], env: dict[str, str] | None = None
+    command: Sequence[str],
+    folder: Path,
+    ready: Callable[[], bool],
+    env: dict[str, str] | None = None,
+    cpu: int | None = PROXY_CPU,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process on the proxies' core that is `ready`, with its output in `folder/log.txt`.
+    """A process that is `ready`, on a core, with its output in `folder/log.txt`.
 
     It is told to end by SIGTERM, and where it does not heed that, killed.
     """
     log = folder / "log.txt"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*common.pinned(PROXY_CPU), *command],
+            [*common.pinned(cpu), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -275,14 +285,78 @@ def in_turn(running: Sequence[Proxy], rounds: int, seed: int = 1) -> Iterator[Pr
 
 
 @contextmanager
-def gateway_of(config: str, *, keyed: bool) -> Iterator[Proxy]:
-    """The gateway of a `paceline.toml`."""
-    raise ProxyError("the gateway is not written yet")
-    yield Proxy("gateway", config)
+def gateway_of(config: str, *, keyed: bool, cpu: int | None = None) -> Iterator[Proxy]:
+    """The gateway of a `paceline.toml`, with a home of its own, its data plane on a core.
+
+    `keyed`: a key is made, whose budget is ample.
+    """
+    with tempfile.TemporaryDirectory(prefix="paceline-gateway-") as name:
+        folder = Path(name)
+        file = folder / "paceline.toml"
+        file.write_text(config)
+        env = {"PACELINE_HOME": str(folder / "home")}
+        headers = [("authorization", f"Bearer {make_key(file, env)}")] if keyed else []
+        command = [sys.executable, "-c", CLI, "gateway", "--config", str(file), "--json"]
+
+        def listens() -> str | None:
+            lines = (folder / "log.txt").read_text(errors="replace").splitlines()
+            return next((line for line in lines if "paceline.listening/1" in line), None)
+
+        # The child takes over where its parent may run, and is moved then.
+        beside = None if cpu is None else OTHER_CPU
+        with server(command, folder, lambda: listens() is not None, env, beside) as process:
+            said = json.loads(listens() or "{}")
+            planes = children(process.pid)
+            for task in (int(path.name) for pid in planes for path in Path(f"/proc/{pid}/task").iterdir()):
+                if cpu is not None:
+                    os.sched_setaffinity(task, {cpu})
+            proxy = Proxy("gateway", said["listen"], headers, planes, [process.pid], folder)
+            proxy.admin_address = said["admin_listen"]
+            proxy.ids = lambda: upstream_ids(folder)
+            yield proxy
+
+
+def make_key(file: Path, env: dict[str, str]) -> str:
+    """A client's key, by the command that makes one."""
+    command = [sys.executable, "-c", CLI, "keys", "--config", str(file), "create", "bench"]
+    command += ["--budget", "month=1000000", "--budget", "total=1000000"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | env)
+    return done.stdout.strip()
+
+
+def ledger(folder: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a gateway's ledger (docs/reference/ledger.md)."""
+    for segment in sorted((folder / "home" / "gateway" / "ledger").glob("*.jsonl")):
+        for line in segment.read_text().splitlines():
+            entry = json.loads(line)
+            if "attempts" in entry:
+                yield entry
+
+
+def upstream_ids(folder: Path) -> dict[str, str]:
+    """Ids that the gateway gave -> the upstream's, of what was served."""
+    return {
+        entry["id"]: attempt["row"]["response_id"]
+        for entry in ledger(folder)
+        for attempt in entry["attempts"]
+        if attempt["served"]
+    }
 
 
 @contextmanager
 def gateway(engine: str) -> Iterator[Proxy]:
     """The gateway with one offer, which is the engine."""
-    with gateway_of(f"{engine}", keyed=True) as proxy:
+    config = f"""
+[gateway]
+listen = "127.0.0.1:0"
+admin_listen = "127.0.0.1:0"
+threads = 1
+
+[[offer]]
+id = "engine"
+model = "{MODEL}"
+base_url = "http://{engine}/v1"
+price = {{ input_usd_per_mtok = 1.0, output_usd_per_mtok = 4.0 }}
+"""
+    with gateway_of(config, keyed=True, cpu=PROXY_CPU) as proxy:
         yield proxy
