@@ -68,15 +68,6 @@ impl<'a> Field<'a> {
         self.read("a string")
     }
 
-    /// A name of bounded length.
-    pub(super) fn name(&self) -> Result<Option<String>, Refusal> {
-        let name = self.string()?;
-        if name.as_ref().is_some_and(|name| name.len() > MAX_NAME_BYTES) {
-            return Err(self.wrong(&format!("is longer than {MAX_NAME_BYTES} bytes")));
-        }
-        Ok(name)
-    }
-
     pub(super) fn names(&self) -> Result<Vec<String>, Refusal> {
         let names: Vec<String> = self.read("a list of strings")?.unwrap_or_default();
         if names.len() > MAX_NAMES || names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
@@ -147,12 +138,12 @@ impl<'a> Field<'a> {
         Ok(fields)
     }
 
-    /// None of `names` is called that: refuses it, with the closest of them.
+    /// None of `names` is called that: refuses it, with the closest of them, or with all where they are few.
     pub(super) fn unknown(&self, name: &str, names: &[&str]) -> Refusal {
         let near = crate::refusal::closest(name, names.iter().copied(), 1);
-        let hint = match near.first() {
+        let hint = match near.first().filter(|_| names.len() > 4) {
             Some(near) => format!("did you mean `{near}`"),
-            None => format!("there are {}", names.join(", ")),
+            None => format!("there are `{}`", names.join("`, `")),
         };
         self.wrong(&format!("is not known; {hint}"))
     }

@@ -7,6 +7,8 @@ mod parse;
 mod preferences;
 mod prefix;
 mod prompt;
+#[cfg(test)]
+mod tests;
 
 use paceline_wire::Protocol;
 
