@@ -110,5 +110,5 @@ fn output_config<'a>(
             }
         }
     }
-    Ok((!config.is_empty()).then(|| ("output_config", Json::Object(config))))
+    Ok((!config.is_empty()).then_some(("output_config", Json::Object(config))))
 }

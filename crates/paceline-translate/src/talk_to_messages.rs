@@ -85,6 +85,10 @@ fn plain_text<'j, 'a>(block: &'j mut Json<'a>) -> Option<&'j mut Json<'a>> {
     }
 }
 
+fn is_blank(json: &Json<'_>) -> bool {
+    matches!(json, Json::Raw(raw) if text(raw, "").is_ok_and(|text| text.trim().is_empty()))
+}
+
 /// Several system turns are one text, with an empty line between them, unless marks for caches stand between.
 fn system_of(mut blocks: Vec<Json<'_>>) -> Json<'_> {
     if blocks.len() == 1 {
@@ -163,9 +167,9 @@ fn assistant<'a>(message: &Fields<'a>, at: &str) -> Result<Vec<Json<'a>>, Untran
     }
     let mut blocks = thinking::blocks(message, at)?;
     blocks.extend(content(message, at, &["text", "refusal"])?);
-    if let Some(raw) = message.get("refusal").filter(|raw| is_text(raw)) {
-        blocks.extend(text_block(raw, None));
-    }
+    blocks.extend(message.get("refusal").filter(|raw| is_text(raw)).and_then(|raw| text_block(raw, None)));
+    // Models say a line feed before a call; the messages protocol refuses a block without a word.
+    blocks.retain_mut(|block| !plain_text(block).is_some_and(|text| is_blank(text)));
     let calls = message.list("tool_calls", at)?;
     for (i, raw) in calls.into_iter().enumerate() {
         let at = format!("{at}.tool_calls[{i}]");
