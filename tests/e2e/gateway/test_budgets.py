@@ -25,6 +25,7 @@ def bearing(secret: str) -> dict[str, str]:
 def key(served: Gateway, name: str, **limits: Any) -> str:
     """A new key, once the gateway knows it."""
     secret = KeyStore(served.home).create(name, KeyLimits(**limits))[1]
+    served.look()
     wait_for("the new key", lambda: figures(served, secret))
     return secret
 
@@ -99,6 +100,7 @@ def test_who_has_no_key_is_refused_in_its_own_protocol(engine: Engines, gateway:
     served = gateway(config_of(offer("a", upstream.url), require_key=True))
     revoked = key(served, "gone")
     KeyStore(served.home).revoke("gone")
+    served.look()
     wait_for("the end of the key", lambda: figures(served, revoked) is None or None)
     for protocol, stream in asks.WAYS:
         asked = asks.body(protocol, "demo", PROMPT, stream)

@@ -112,6 +112,12 @@ class Gateway:
         fresh = self.file.with_suffix(".new")
         fresh.write_text(document(config))
         fresh.replace(self.file)
+        self.look()
+
+    def look(self) -> None:
+        """Have it look at its config and keys now, not within the second."""
+        if self._process is not None:
+            self.signal(signal.SIGHUP)
 
     def start(self) -> Self:
         command = [sys.executable, "-m", "paceline", "gateway", "--config", str(self.file), "--json"]
@@ -127,7 +133,7 @@ class Gateway:
         line = self._process.stdout.readline()
         assert line, f"the gateway did not start: {self.log.read_text()}"
         addresses = json.loads(line)
-        self.url, self.admin = (f"http://{addresses[name]}" for name in ("listen", "admin"))
+        self.url, self.admin = (f"http://{addresses[name]}" for name in ("listen", "admin_listen"))
         wait_for("a gateway that is ready", self._is_ready)
         return self
 
