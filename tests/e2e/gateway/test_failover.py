@@ -55,7 +55,7 @@ class Case:
 
     @property
     def fails_over(self) -> bool:
-        return self.effect.kind == "fails" and not self.alone
+        return self.effect.kind in ("fails", "empty") and not self.alone
 
     @property
     def serving(self) -> str:
@@ -101,7 +101,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(module_engine: Engines, module_gateway: Gateways) -> dict[Case, Seen]:
     sound = module_engine()
-    faulty = {fault.name: module_engine(fault=fault.fault) for fault in FAULTS}
+    faulty = {fault.name: module_engine(fault.exact, fault=fault.fault) for fault in FAULTS}
     offers = [one for case in CASES for one in case.offers(faulty[case.fault.name], sound)]
     bounds = {"event_bytes": MAX_BYTES, "answer_bytes": MAX_BYTES}
     gateway = module_gateway(config_of(*offers, clients=bounds))
@@ -130,6 +130,11 @@ def test_the_client_sees_a_good_answer_or_an_error(case: Case, seen: dict[Case, 
         assert answer.is_whole(TOKENS), (answer.status, answer.broken, answer.raw[:2_000])
         assert answer.is_done == (case.stream and case.fault.name != "no_end_marker")
         assert answer.headers["x-paceline-offer"] == case.serving
+        return
+    if case.effect.kind == "empty":
+        assert (answer.status, answer.errors, answer.broken) == (200, [], None)
+        assert answer.is_done == case.stream
+        assert answer.vectors == 0 if case.protocol == "openai-embeddings" else answer.tokens == []
         return
     assert answer.broken is None
     assert_has_the_protocols_shape(answer)
@@ -180,22 +185,28 @@ def test_the_upstreams_were_asked_as_often_as_needed(case: Case, seen: dict[Case
 def test_the_ledger_says_what_happened(case: Case, seen: dict[Case, Seen]) -> None:
     answer, entry = seen[case].answer, seen[case].entry
     kind = "good" if case.fails_over else case.effect.kind
-    outcomes = {"good": "ok", "breaks": "error_in_stream", "fails": "failed", "client": "failed"}
+    outcomes = {
+        "good": "ok",
+        "breaks": "error_in_stream",
+        "fails": "failed",
+        "client": "failed",
+        "empty": "ok",
+    }
     assert entry["outcome"] == outcomes[kind]
     assert entry["status"] == answer.status
     assert (entry["protocol"], entry["streaming"]) == (case.protocol, case.stream)
-    assert entry["code"] == (None if kind == "good" else case.effect.code or entry["code"])
+    assert entry["code"] == (None if kind in ("good", "empty") else case.effect.code or entry["code"])
     attempts = [
         (one["offer"], one["row"]["outcome"], one["role"], one["served"]) for one in entry["attempts"]
     ]
-    first = (case.bad, case.effect.outcome, "first", case.effect.kind in ("good", "breaks"))
+    first = (case.bad, case.effect.outcome, "first", case.effect.kind in ("good", "breaks", "empty"))
     if case.fails_over:
         assert attempts == [(first[0], first[1], "first", False), (case.good, "ok", "retry", True)]
     elif case.effect.kind == "client":
         assert attempts == [(*first[:3], attempts[0][3])]
     else:
         assert attempts == [first]
-    assert (entry["ttft_ns"] is not None) == (kind in ("good", "breaks"))
+    assert (entry["ttft_ns"] is not None) == (case.stream and kind in ("good", "breaks"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

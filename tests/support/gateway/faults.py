@@ -7,8 +7,8 @@ from paceline.protocols import Protocol
 
 # good: it is only odd, and goes through. fails: before the client has had a token, so another offer can
 # answer. breaks: after it, so the client gets an error event. client: the request itself was refused, and
-# that goes on.
-Kind = Literal["good", "fails", "breaks", "client"]
+# that goes on. empty: a whole answer of nothing: another offer is asked, and where there is none it goes on.
+Kind = Literal["good", "fails", "breaks", "client", "empty"]
 
 TOKENS = 6
 # Token events that leave before what breaks an answer.
@@ -43,6 +43,12 @@ class FaultCase:
     stream: Effect | None = GOOD
     whole: Effect | None = GOOD
 
+    @property
+    def exact(self) -> dict[str, int]:
+        """The engine's schedule. What breaks later does so after the client has had what came before."""
+        breaks = self.stream is not None and self.stream.kind == "breaks"
+        return {"output_tokens": TOKENS} | ({"itl_us": 100_000} if breaks else {})
+
     def effect(self, protocol: Protocol, stream: bool) -> Effect | None:
         if self.name == "no_end_marker" and protocol == "openai-responses" and stream:
             # There the end marker is all that says that the answer is complete.
@@ -58,9 +64,10 @@ def _status(status: int, code: str, shown: int, outcome: str = "http_error") -> 
 def _break(kind: str, effect: Effect, whole: Effect | None = None, **more: Any) -> list[FaultCase]:
     """A fault that comes before the first token, and one after it."""
     first, later = ({"kind": kind, "after_events": after, **more} for after in (0, BEFORE))
+    code = effect.code if effect.outcome == "timeout" else "upstream_cut"
     return [
         FaultCase(f"{kind}-first", first, effect, whole or effect),
-        FaultCase(f"{kind}-later", later, replace(effect, kind="breaks"), None),
+        FaultCase(f"{kind}-later", later, replace(effect, kind="breaks", code=code), None),
     ]
 
 
@@ -71,7 +78,7 @@ def _fails(outcome: str, code: str, *ends: str, status: int = 502) -> Effect:
 _REFUSED = Effect("client", "http_error", "", 400, ("error",))
 _HUNG_UP = ("client_gone", "complete")
 _NO_ANSWER = _fails("malformed", "upstream_failed", "complete")
-_EMPTY = _fails("empty", "upstream_failed", "complete")
+_EMPTY = Effect("empty", "empty")
 
 FAULTS: tuple[FaultCase, ...] = (
     FaultCase("http_400", {"kind": "http_400"}, _REFUSED, _REFUSED),
@@ -81,15 +88,15 @@ FAULTS: tuple[FaultCase, ...] = (
     _status(500, "upstream_failed", 502),
     _status(503, "upstream_failed", 502),
     *_break("error_event", _fails("error_in_stream", "upstream_failed", "error")),
-    *_break("cut", _fails("truncated", "upstream_cut", "cut")),
-    FaultCase("cut-half", {"kind": "cut"}, None, _fails("truncated", "upstream_cut", "cut")),
-    *_break("reset", _fails("truncated", "upstream_cut", "reset")),
-    *_break("end_early", _fails("truncated", "upstream_cut", "complete"), GOOD),
+    *_break("cut", _fails("truncated", "upstream_failed", "cut")),
+    FaultCase("cut-half", {"kind": "cut"}, None, _fails("truncated", "upstream_failed", "cut")),
+    *_break("reset", _fails("truncated", "upstream_failed", "reset")),
+    *_break("end_early", _fails("truncated", "upstream_failed", "complete"), GOOD),
     *_break("stall", _fails("timeout", "upstream_timeout", "client_gone", status=504)),
     *_break("malformed_json", _fails("malformed", "upstream_failed", *_HUNG_UP)),
     FaultCase("not_sse", {"kind": "not_sse"}, _NO_ANSWER, _NO_ANSWER),
     FaultCase("empty", {"kind": "empty"}, _EMPTY, _EMPTY),
-    *_break("huge_event", _fails("malformed", "answer_too_large", *_HUNG_UP), bytes=4 * MAX_BYTES),
+    *_break("huge_event", _fails("malformed", "upstream_failed", *_HUNG_UP), bytes=4 * MAX_BYTES),
     FaultCase("large_event", {"kind": "huge_event", "bytes": MAX_BYTES // 2, "after_events": BEFORE}),
     FaultCase("no_end_marker", {"kind": "no_end_marker"}),
     FaultCase("crlf", {"kind": "crlf"}),
