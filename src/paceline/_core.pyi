@@ -67,3 +67,33 @@ class Sim:
 
     def stop(self) -> None:
         """Stop, and complete the truth log."""
+
+@final
+class Gateway:
+    """The gateway's data plane, from a `paceline.gateway/1` and a `paceline.routes/1` document.
+
+    Raises ValueError when a document is not valid; the message names the key, and never a value.
+    """
+
+    def __new__(cls, settings_json: str, table_json: str) -> Gateway: ...
+    def start(self) -> str:
+        """Take connections; returns `{"listen": "host:port", "admin": "host:port" | null}`.
+
+        Raises OSError when an address or the ledger cannot be had, ValueError for TLS that is of no use, and
+        RuntimeError when it was started before or the system refuses something else.
+        """
+
+    def swap(self, table_json: str) -> None:
+        """Route by another table from now on. Raises ValueError when it is none; the old one then stays."""
+
+    def stats(self) -> str:
+        """Counters, the ledger's state, and what is known of each offer, as JSON."""
+
+    def drain(self) -> None:
+        """Take nothing new; requests in flight have the settings' `drain_ns`."""
+
+    def finished(self) -> bool:
+        """Drained: nothing is in flight."""
+
+    def stop(self) -> None:
+        """End what is left. Stopping again does nothing."""

@@ -1,20 +1,21 @@
 //! The gateway's data plane: clients on one side, offers on the other, and for each request the choice between them.
 
-#[expect(dead_code, reason = "the worker is being written")]
 mod accounts;
 mod ask;
-#[expect(dead_code, reason = "the worker is being written")]
 mod edit;
 mod error;
-#[expect(dead_code, reason = "the worker is being written")]
+mod gateway;
 mod ledger;
-#[expect(dead_code, reason = "the worker is being written")]
 mod pages;
-#[expect(dead_code, reason = "the worker is being written")]
 mod refusal;
+mod relay;
+mod route;
 mod settings;
+mod shared;
 pub mod table;
+mod worker;
 
 pub use error::GatewayError;
+pub use gateway::{Addresses, Gateway};
 pub use settings::GatewaySettings;
 pub use table::RouteTable;

@@ -40,7 +40,12 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    pub(crate) fn new(client: Protocol, upstream: Protocol, usage_asked: bool, max_event_bytes: usize) -> Self {
+    pub(crate) fn new(
+        client: Protocol,
+        upstream: Protocol,
+        usage_asked: bool,
+        max_event_bytes: usize,
+    ) -> Self {
         let way = if client == upstream {
             Way::Same
         } else {
@@ -199,7 +204,9 @@ fn last_event_end(bytes: &[u8]) -> usize {
 /// The line end at `at` ends an empty line.
 fn ends_event(bytes: &[u8], at: usize) -> bool {
     match (bytes[at], bytes[..at].last()) {
-        (b'\n', Some(b'\n')) | (b'\r', Some(b'\r' | b'\n')) => bytes.get(at + 1) != Some(&b'\n') || bytes[at] == b'\n',
+        (b'\n', Some(b'\n')) | (b'\r', Some(b'\r' | b'\n')) => {
+            bytes.get(at + 1) != Some(&b'\n') || bytes[at] == b'\n'
+        }
         (b'\n', Some(b'\r')) => at >= 2 && matches!(bytes[at - 2], b'\n' | b'\r'),
         _ => false,
     }
@@ -289,7 +296,11 @@ mod tests {
             "event: a\ndata: {\ndata: }\n\n",
         ] {
             for piece in 1..=stream.len() {
-                assert_eq!(relayed(false, stream.as_bytes(), piece, Some(1.0)), stream, "in pieces of {piece}");
+                assert_eq!(
+                    relayed(false, stream.as_bytes(), piece, Some(1.0)),
+                    stream,
+                    "in pieces of {piece}"
+                );
             }
         }
     }

@@ -41,6 +41,22 @@ impl<T> Pool<T> {
         if u64::from(entry.generation) == token >> 32 { entry.value.as_mut() } else { None }
     }
 
+    /// The value of a token, unless it was removed.
+    #[must_use]
+    pub fn get(&self, token: u64) -> Option<&T> {
+        let entry = self.places.get((token & 0xFFFF_FFFF) as usize)?;
+        if u64::from(entry.generation) == token >> 32 { entry.value.as_ref() } else { None }
+    }
+
+    /// The tokens of all values.
+    pub fn tokens(&self) -> impl Iterator<Item = u64> {
+        self.places
+            .iter()
+            .enumerate()
+            .filter(|(_, place)| place.value.is_some())
+            .map(|(number, place)| token(place.generation, number as u32))
+    }
+
     /// Takes a value out.
     pub fn remove(&mut self, token: u64) -> Option<T> {
         let place = (token & 0xFFFF_FFFF) as u32;

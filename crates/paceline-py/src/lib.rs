@@ -1,6 +1,7 @@
 //! The binding: `paceline._core`. Configuration crosses as one JSON document, data crosses as Arrow, and nothing
 //! crosses per request. The documentation of each function stands in `src/paceline/_core.pyi`.
 
+mod gateway;
 mod load;
 mod observe;
 mod sim;
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(build_profile, module)?)?;
     module.add_function(wrap_pyfunction!(observe::observe, module)?)?;
+    module.add_class::<gateway::Gateway>()?;
     module.add_class::<load::LoadRun>()?;
     module.add_class::<sim::Sim>()
 }

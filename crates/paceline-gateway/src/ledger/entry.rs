@@ -14,7 +14,7 @@ pub(crate) enum UsageSource {
     /// The answer was cut short before the upstream said: events were counted, and the prompt is estimated from its
     /// bytes.
     Estimated,
-    /// Nothing was used: no byte of an answer came, or the upstream refused.
+    /// Nothing was used: it was never sent, or the upstream refused or failed before its first token.
     None,
 }
 
@@ -103,4 +103,16 @@ pub(crate) struct Entry {
     /// The price of an attempt that used something is not known: the cost is a lower bound.
     pub(crate) cost_is_partial: bool,
     pub(crate) attempts: Vec<AttemptEntry>,
+}
+
+impl Usage {
+    /// No tokens.
+    pub(crate) const NOTHING: Self = Self {
+        prompt_tokens: 0,
+        completion_tokens: 0,
+        reasoning_tokens: 0,
+        cached_tokens: 0,
+        cache_write_tokens: 0,
+        source: UsageSource::None,
+    };
 }

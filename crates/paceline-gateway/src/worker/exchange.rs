@@ -6,12 +6,14 @@ use paceline_io::http1::{Head, Part, Reader};
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, Limits, Observation, Outcome, Protocol, RequestRecord, Stamp, StreamObserver};
 
+use super::usage::cost_of;
+use crate::accounts::{Hold, Pass};
+use crate::ask::Ask;
 use crate::ledger::entry::Role;
-use crate::price::cost_of;
 use crate::relay::{Relay, RelayError};
 use crate::route::Permit;
 use crate::settings::ClientLimits;
-use crate::table::Offer;
+use crate::table::{Offer, RouteTable, Tier};
 
 /// Of an error response so much is read.
 const MAX_ERROR_BYTES: usize = 65_536;
@@ -29,15 +31,30 @@ pub(super) struct Purpose {
     pub(super) protocols: (Protocol, Protocol),
     pub(super) streaming: bool,
     pub(super) usage_asked: bool,
+    pub(super) table: Arc<RouteTable>,
     /// Unique over the gateway's life.
     pub(super) sequence: u64,
     pub(super) begun_ns: i64,
+    /// Estimated.
+    pub(super) prompt_tokens: u64,
+    /// Of them, those that the offer is expected to have in no cache.
+    pub(super) uncached_tokens: f64,
+    /// Token events that the budget holds money for.
+    pub(super) paid_events: u32,
+    /// What the client asked; none: a probe.
+    pub(super) ask: Option<Arc<Ask>>,
+    /// The place in the offer's session.
+    pub(super) pass: Option<Pass>,
+    /// What is held for a probe.
+    pub(super) hold: Option<Hold>,
 }
 
 /// An attempt in flight.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
+    /// Head and body, until something has come back: a connection may have to be exchanged for another.
+    pub(super) request: Vec<u8>,
     /// Frees the offer's place when the attempt ends.
     pub(super) permit: Permit,
     pub(super) sent_ns: Option<i64>,
@@ -60,25 +77,29 @@ pub(super) struct Exchange {
     reader: Reader,
     relay: Option<Relay>,
     status: Option<u16>,
-    retry_after: Option<String>,
+    served_tier: Option<String>,
     /// Why it must not be read on.
     broken: Option<BodyEnd>,
     limits: Limits,
 }
 
 impl Exchange {
-    pub(super) fn new(purpose: Purpose, permit: Permit, limits: &ClientLimits, keep_text: bool) -> Self {
+    pub(super) fn new(
+        purpose: Purpose,
+        request: Vec<u8>,
+        permit: Permit,
+        limits: &ClientLimits,
+        keep_text: bool,
+    ) -> Self {
         let (client, upstream) = purpose.protocols;
-        let bounds = Limits {
-            max_event_bytes: limits.event_bytes,
-            keep_text,
-            max_body_bytes: limits.answer_bytes,
-        };
+        let bounds =
+            Limits { max_event_bytes: limits.event_bytes, keep_text, max_body_bytes: limits.answer_bytes };
         let streaming = purpose.streaming;
         let relay = streaming.then(|| Relay::new(client, upstream, purpose.usage_asked, limits.event_bytes));
         let begun_ns = purpose.begun_ns;
         Self {
             purpose,
+            request,
             permit,
             sent_ns: None,
             written_ns: None,
@@ -95,7 +116,7 @@ impl Exchange {
             reader: Reader::responses(),
             relay,
             status: None,
-            retry_after: None,
+            served_tier: None,
             broken: None,
             limits: bounds,
         }
@@ -104,7 +125,10 @@ impl Exchange {
     /// Takes bytes from one socket read, and gives the client's share of them to `out`, or keeps it until the first
     /// token. `false`: bytes are left over after the response's end.
     pub(super) fn receive(&mut self, bytes: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> bool {
-        self.answered = true;
+        if !self.answered {
+            self.answered = true;
+            self.request = Vec::new();
+        }
         self.last_arrival_ns = arrival.ns;
         if self.sent_ns.is_none() {
             self.broken = Some(BodyEnd::Malformed(
@@ -131,7 +155,6 @@ impl Exchange {
 
     fn on_head(&mut self, head: &Head, stamp: Stamp) {
         self.status = Some(head.status);
-        self.retry_after = head.header("retry-after").map(str::to_owned);
         self.observer.on_head(
             &paceline_wire::Head {
                 status: head.status,
@@ -182,17 +205,18 @@ impl Exchange {
         self.status.is_none_or(|status| (200..300).contains(&status))
     }
 
-    pub(super) fn status(&self) -> Option<u16> {
-        self.status
-    }
-
-    pub(super) fn retry_after(&self) -> Option<&str> {
-        self.retry_after.as_deref()
-    }
-
     /// What the usage so far costs; none: the price or the usage is not known.
     pub(super) fn cost_usd(&self) -> Option<f64> {
         cost_of(&self.purpose.offer, &self.observer.usage())
+    }
+
+    /// Notes the tier that an answer names, where the offer is meant to be more than the ordinary.
+    pub(super) fn note_tier(&mut self, bytes: &[u8]) {
+        let offer = &self.purpose.offer;
+        if offer.tier == Tier::Standard && offer.extra_body.is_empty() {
+            return;
+        }
+        self.served_tier = ["\"service_tier\"", "\"speed\""].iter().find_map(|key| named(bytes, key));
     }
 
     /// The client is to have a stream.
@@ -223,6 +247,11 @@ impl Exchange {
         self.reader.is_done()
     }
 
+    /// What reads the rest of the response, once all that matters has come.
+    pub(super) fn take_reader(&mut self) -> Reader {
+        std::mem::replace(&mut self.reader, Reader::responses())
+    }
+
     /// The connection may carry another request.
     pub(super) fn keeps_connection(&self) -> bool {
         self.reader.is_done() && self.reader.keep_alive() && self.broken.is_none() && !self.observer.failed()
@@ -241,21 +270,30 @@ impl Exchange {
         })
     }
 
+    /// When all of its time is over.
+    pub(super) fn total_ns(&self) -> i64 {
+        self.purpose.begun_ns.saturating_add(self.purpose.offer.timeouts.total_ns)
+    }
+
     /// When its time is over if nothing comes.
     pub(super) fn expires_ns(&self) -> i64 {
         let timeouts = &self.purpose.offer.timeouts;
         let begun_ns = self.purpose.begun_ns;
-        let total_ns = begun_ns.saturating_add(timeouts.total_ns);
         let next_ns = match (self.sent_ns, self.token_events()) {
             (None, _) => begun_ns.saturating_add(timeouts.connect_ns),
             (Some(sent_ns), 0) => sent_ns.saturating_add(timeouts.first_token_ns),
             (Some(_), _) => self.last_arrival_ns.saturating_add(timeouts.gap_ns),
         };
-        total_ns.min(next_ns)
+        self.total_ns().min(next_ns)
     }
 
     /// Ends the attempt as its row.
-    pub(super) fn conclude(self, end: BodyEnd, now_ns: i64) -> Concluded {
+    pub(super) fn conclude(mut self, end: BodyEnd, now_ns: i64) -> Concluded {
+        if self.served_tier.is_none() {
+            let whole = std::mem::take(&mut self.whole);
+            self.note_tier(&whole);
+            self.whole = whole;
+        }
         let end = self.broken.unwrap_or(end);
         let end_ns = if matches!(end, BodyEnd::Complete) { self.last_arrival_ns } else { now_ns };
         let purpose = self.purpose;
@@ -276,8 +314,18 @@ impl Exchange {
             tail_bytes: None,
             observation: self.observer.finish(end, end_ns),
         };
-        Concluded { purpose, row, whole: self.whole, retry_after: self.retry_after }
+        let mut row = row;
+        purpose.offer.secrets.mask(&mut row.observation);
+        Concluded { purpose, permit: self.permit, row, whole: self.whole, served_tier: self.served_tier }
     }
+}
+
+/// The string that a key of a JSON text has.
+fn named(bytes: &[u8], key: &str) -> Option<String> {
+    let at = memchr::memmem::find(bytes, key.as_bytes())? + key.len();
+    let rest = bytes[at..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = memchr::memchr(b'"', rest)?;
+    std::str::from_utf8(&rest[..end.min(40)]).ok().map(str::to_owned)
 }
 
 /// An attempt that has ended.
@@ -286,7 +334,10 @@ pub(super) struct Concluded {
     pub(super) purpose: Purpose,
     pub(super) row: RequestRecord,
     pub(super) whole: Vec<u8>,
-    pub(super) retry_after: Option<String>,
+    /// The tier that the answer names.
+    pub(super) served_tier: Option<String>,
+    /// The offer's place, until this is dropped.
+    pub(super) permit: Permit,
 }
 
 impl Concluded {

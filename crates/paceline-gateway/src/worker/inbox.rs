@@ -48,6 +48,8 @@ pub(super) struct Inbox {
     early: Vec<u8>,
     pub(super) error: Option<InboxError>,
     wants_continue: bool,
+    /// Bytes of the present head.
+    head_bytes: usize,
 }
 
 impl Inbox {
@@ -61,6 +63,7 @@ impl Inbox {
             early: Vec::new(),
             error: None,
             wants_continue: false,
+            head_bytes: 0,
         }
     }
 
@@ -92,6 +95,12 @@ impl Inbox {
                 return;
             }
         };
+        if self.head.is_none() {
+            self.head_bytes += used;
+            if self.head_bytes > limits.head_bytes {
+                self.error = Some(InboxError::Http(HttpError::HeadTooLarge));
+            }
+        }
         self.early.extend_from_slice(&bytes[used..]);
     }
 
@@ -101,12 +110,15 @@ impl Inbox {
         let fed = reader.feed(bytes, &mut |part| match part {
             Part::Head(got) => {
                 *head_ns = arrival_ns;
-                *wants_continue = got.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
+                *wants_continue =
+                    got.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
                 let length = got.header("content-length").and_then(|length| length.parse::<usize>().ok());
                 too_large = length.is_some_and(|length| length > limits.body_bytes);
                 *head = Some(got.clone());
             }
-            Part::Body(piece) if too_large || body.len() + piece.len() > limits.body_bytes => too_large = true,
+            Part::Body(piece) if too_large || body.len() + piece.len() > limits.body_bytes => {
+                too_large = true
+            }
             Part::Body(piece) => body.extend_from_slice(piece),
             Part::End => {}
         });
@@ -150,6 +162,7 @@ impl Inbox {
         self.reader.next_message();
         self.head = None;
         self.first_ns = 0;
+        self.head_bytes = 0;
         let early = std::mem::take(&mut self.early);
         self.take(&early, now_ns, false, limits);
     }
@@ -223,7 +236,12 @@ mod tests {
     #[test]
     fn who_expects_to_be_told_is_told_once() {
         let mut inbox = Inbox::new();
-        inbox.take(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n", 1, false, &limits());
+        inbox.take(
+            b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n",
+            1,
+            false,
+            &limits(),
+        );
         assert!(inbox.take_continue() && !inbox.take_continue());
         assert_eq!(inbox.progress(), Progress::Body { head_ns: 1 });
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use paceline_io::clock::{StampClock, now_ns};
+use paceline_io::http1::Reader;
 use paceline_io::stream::{ReadEnd, Scratch, Stream};
 
 use super::exchange::Exchange;
@@ -12,6 +13,9 @@ use crate::shared::UpstreamTls;
 /// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long as
 /// two round trips more.
 const CROSSING_NS: i64 = 10_000_000;
+
+/// The end of a body may come so long after the answer's own end.
+const REST_NS: i64 = 1_000_000_000;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub(super) enum Step {
     Ready,
     /// Bytes have come.
     Read,
+    /// The rest of an answer has come: another request may follow.
+    Free,
     /// The peer has closed, or the connection has failed.
     Closed(Option<io::Error>),
     /// It never came up.
@@ -43,7 +49,10 @@ pub(super) struct Upstream {
     phase: Phase,
     /// Which server it goes to: offers of the same one share connections.
     pub(super) server: String,
+    tls: Option<UpstreamTls>,
     pub(super) exchange: Option<Box<Exchange>>,
+    /// What is still to come of an answer whose client has had all that it says.
+    pub(super) rest: Option<Reader>,
     connect_ns: Option<i64>,
     tls_ns: Option<i64>,
     used: bool,
@@ -59,14 +68,16 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn open(address: SocketAddr, server: String) -> io::Result<Self> {
+    pub(super) fn open(address: SocketAddr, server: String, tls: Option<UpstreamTls>) -> io::Result<Self> {
         let begun_ns = now_ns();
         let stream = Stream::connect(address, true)?;
         Ok(Self {
             stream,
             phase: Phase::Connecting { begun_ns },
             server,
+            tls,
             exchange: None,
+            rest: None,
             connect_ns: None,
             tls_ns: None,
             used: false,
@@ -84,7 +95,18 @@ impl Upstream {
 
     /// It may carry another request after the one that has just ended.
     pub(super) fn is_reusable(&self) -> bool {
-        self.is_ready() && !self.closed && !self.stream.has_pending()
+        self.is_ready() && self.rest.is_none() && !self.closed && !self.stream.has_pending()
+    }
+
+    /// When its time is over if nothing comes.
+    pub(super) fn due_ns(&self) -> i64 {
+        match &self.exchange {
+            // While its client is slow, it is not read, and so cannot be late.
+            Some(exchange) if self.paused => exchange.total_ns(),
+            Some(exchange) => exchange.expires_ns(),
+            None if self.rest.is_some() => self.idle_ns.saturating_add(REST_NS),
+            None => i64::MAX,
+        }
     }
 
     /// Sends the request of its exchange, head and body in one.
@@ -104,7 +126,7 @@ impl Upstream {
     }
 
     /// The socket can take bytes, or a connect has ended.
-    pub(super) fn writable(&mut self, tls: Option<&UpstreamTls>) -> Step {
+    pub(super) fn writable(&mut self) -> Step {
         if let Phase::Connecting { begun_ns } = self.phase {
             match self.stream.take_error() {
                 Err(error) => return Step::Failed(error),
@@ -113,11 +135,11 @@ impl Upstream {
             }
             let connected_ns = now_ns();
             self.connect_ns = Some(connected_ns - begun_ns);
-            let Some(tls) = tls else {
+            let Some(tls) = self.tls.take() else {
                 self.phase = Phase::Ready;
                 return Step::Ready;
             };
-            if let Err(error) = self.stream.start_tls_client(tls.config.clone(), &tls.host) {
+            if let Err(error) = self.stream.start_tls_client(tls.config, &tls.host) {
                 return Step::Failed(error);
             }
             self.phase = Phase::Handshaking { connected_ns };
@@ -152,10 +174,14 @@ impl Upstream {
         if matches!(self.phase, Phase::Connecting { .. }) {
             return Step::Wait;
         }
-        let exchange = &mut self.exchange;
+        let (exchange, rest) = (&mut self.exchange, &mut self.rest);
         let mut clean = true;
         let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
-            clean &= exchange.as_mut().is_some_and(|exchange| exchange.receive(bytes, arrival, out));
+            clean &= match (&mut *exchange, &mut *rest) {
+                (Some(exchange), _) => exchange.receive(bytes, arrival, out),
+                (None, Some(rest)) => rest.feed(bytes, &mut |_| {}) == Ok(bytes.len()),
+                (None, None) => false,
+            };
         });
         let end = match end {
             Ok(end) => end,
@@ -171,6 +197,10 @@ impl Upstream {
             Some(exchange) if exchange.is_done() || exchange.is_broken() => Step::Read,
             _ if end == ReadEnd::Eof => Step::Closed(None),
             Some(_) => Step::Read,
+            None if clean && self.rest.as_ref().is_some_and(Reader::is_done) => {
+                self.rest = None;
+                Step::Free
+            }
             // TLS tickets are no bytes of the application; anything else on an idle connection is not ours.
             None if clean => Step::Wait,
             None => Step::Closed(None),
