@@ -27,6 +27,7 @@ from paceline.cli.commands import (
     sim,
     study,
     sweep,
+    usage,
     workload,
 )
 from paceline.cli.defaults import name_settings
@@ -82,6 +83,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
+app.command("usage")(usage.usage)
 app.command("show")(show.show)
 app.command("import")(importing.import_)
 app.add_typer(workload.app, name="workload")

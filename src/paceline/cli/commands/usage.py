@@ -1,0 +1,104 @@
+"""`paceline usage`: the rankings, on the gateway's own traffic."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paceline.cli.defaults import settings
+from paceline.errors import ConfigError
+
+_EVER = "all"
+
+
+def usage(  # noqa: PLR0917
+    since: Annotated[
+        str, typer.Option(help="From when on: 7d, 36h, a day (2026-11-30), a moment, or all. In UTC.")
+    ] = "7d",
+    until: Annotated[
+        str | None, typer.Option(help="Until when: as --since; of a day, its end. Default: now.")
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Group by, several with commas: model, provider, offer, tier, key, app, protocol, outcome, "
+            "day, hour."
+        ),
+    ] = "model",
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this key, by its id.")] = None,
+    app: Annotated[str | None, typer.Option(help="Only this app, by its title or referer.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Only this provider.")] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            help="tokens, requests, cost, ok, ttft, tok_s or group. Default: tokens; times in order."
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many groups.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write CSV to a file; - for stdout.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write paceline.usage/1 to a file; - for stdout.")] = None,
+) -> int:
+    """Show who used what through the gateway: tokens, requests, cost, speed and shares."""
+    from paceline.cli.moments import parse_moment
+    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, write_output
+    from paceline.report import usage as render
+    from paceline.store.usage import UsageQuery
+    from paceline.store.usage import usage as ask
+
+    settings()
+    paths = {"--csv": csv, "--json": json}
+    check_outputs(paths)
+    now = datetime.now(UTC)
+    begin = None if since == _EVER else parse_moment(since, "--since", now)
+    end = None if until is None else parse_moment(until, "--until", now, end_of_day=True)
+    if begin and end and begin >= end:
+        raise ConfigError("--since is not before --until", "turn them round, or leave --until out")
+    query = UsageQuery(
+        since=begin,
+        until=end,
+        by=_names(by),
+        model=model,
+        key=key,
+        app=app,
+        provider=provider,
+        sort=_sort(sort),
+        limit=limit,
+    )
+    found = ask(query)
+    if STDOUT not in paths.values():
+        typer.echo(harmless(render.usage_text(found)), nl=False)
+    renderers = {"--csv": render.usage_csv, "--json": render.usage_json}
+    for option, path in paths.items():
+        if path is not None:
+            write_output(path, renderers[option](found), hint="ask again, and write elsewhere")
+            if path != STDOUT:
+                talk(f"wrote {path}")
+    if found.unread_lines:
+        talk(f"warning: {found.unread_lines:,} lines of the ledger could not be read, and are in no figure:")
+        for line in found.unread[:5]:
+            talk(f"  {line}")
+    return 0
+
+
+def _names(by: str) -> tuple[str, ...]:
+    """What to group by. Raises ConfigError."""
+    from paceline.config import closest
+    from paceline.store.usage import BY
+
+    names = tuple(dict.fromkeys(name.strip() for name in by.split(",") if name.strip()))
+    for name in names:
+        if name not in BY:
+            near = closest(name, list(BY))
+            hint = f"did you mean {near}?" if near else f"groups are: {', '.join(BY)}"
+            raise ConfigError(f"--by: there is no group {name!r}", hint)
+    return names
+
+
+def _sort(sort: str | None) -> str | None:
+    from paceline.store.usage import SORTS
+
+    if sort is not None and sort not in SORTS:
+        raise ConfigError(f"--sort: {sort!r} is none of the orders", f"orders are: {', '.join(SORTS)}")
+    return sort

@@ -1,0 +1,211 @@
+"""Usage for people (two tables of 80 columns), as CSV, and as JSON: `paceline.usage/1`."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from paceline.report.words import printable, shorten
+from paceline.store.usage import Usage, UsageRow
+from paceline.units import format_number
+
+SCHEMA = "paceline.usage/1"
+WIDTH = 80
+# What a group that has no name is called: a request without key, one that no offer was asked for.
+NO_NAME = "-"
+_TOTAL = "TOTAL"
+_SHORTEST_NAME = 8
+# Of fewer streams the p95 is the maximum, or nearly.
+FEWEST_FOR_P95 = 20
+_Column = tuple[str, Callable[[UsageRow, Usage], str]]
+
+
+def usage_text(usage: Usage, width: int = WIDTH) -> str:
+    """Who used what, and how fast it was: two tables, and what is to be said of them."""
+    if not usage.total.requests and not usage.total.attempts:
+        return f"no requests {_window(usage)}{_filters(usage)}\n"
+    head = f"Requests {_window(usage)}{_filters(usage)}"
+    tables = [_table(usage, columns, width) for columns in (_AMOUNTS, _SPEEDS)]
+    notes = _notes(usage)
+    return "\n".join([head, "", *tables[0], "", *tables[1], "", *notes]) + "\n"
+
+
+def usage_dict(usage: Usage) -> dict[str, Any]:
+    """`paceline.usage/1` (docs/guides/usage.md)."""
+    query = usage.query
+    return {
+        "schema": SCHEMA,
+        "since": _iso(query.since),
+        "until": _iso(query.until),
+        "by": list(query.by),
+        "filters": query.filters,
+        "figures_of": "attempts" if query.of_attempts else "requests",
+        "groups": usage.n_groups,
+        "rows": [_row_dict(row, usage) for row in usage.rows],
+        "total": _row_dict(usage.total, usage),
+        "unread_lines": usage.unread_lines,
+    }
+
+
+def usage_json(usage: Usage) -> str:
+    """The document as text, with a line end."""
+    return json.dumps(usage_dict(usage), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+CSV_FIGURES = (
+    *("requests", "attempts", "ok_share", "prompt_tokens", "completion_tokens", "reasoning_tokens"),
+    *("cached_tokens", "tokens_estimated", "cost_usd", "cost_is_partial", "ttft_n", "ttft_p50_ms"),
+    *("ttft_p95_ms", "decode_n", "decode_p50_tok_s", "requests_share", "tokens_share", "cost_share"),
+)
+
+
+def usage_csv(usage: Usage) -> str:
+    """One line a group, in the order of the table, without the total."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*usage.query.by, *CSV_FIGURES])
+    for row in usage.rows:
+        figures = _figures(row, usage)
+        told = [figures[name] for name in CSV_FIGURES]
+        writer.writerow([*(name or "" for name in row.group), *(_cell(value) for value in told)])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
+
+
+def _row_dict(row: UsageRow, usage: Usage) -> dict[str, Any]:
+    return {"group": dict(zip(usage.query.by, row.group, strict=True)), **_figures(row, usage)}
+
+
+def _figures(row: UsageRow, usage: Usage) -> dict[str, Any]:
+    own = {name: getattr(row, name) for name in CSV_FIGURES if not name.endswith("_share")}
+    shares = {name: _share(row, usage, name) for name in ("requests", "tokens", "cost")}
+    figures = own | {"ok_share": row.ok_share} | {f"{name}_share": value for name, value in shares.items()}
+    return {name: figures[name] for name in CSV_FIGURES}
+
+
+def _share(row: UsageRow, usage: Usage, what: str) -> float | None:
+    """Of all in the window; None of nothing."""
+    name = {"cost": "cost_usd"}.get(what, what)
+    whole = getattr(usage.total, name)
+    return getattr(row, name) / whole if whole else None
+
+
+_AMOUNTS: list[_Column] = [
+    ("REQUESTS", lambda row, _: _short(row.requests)),
+    ("PROMPT", lambda row, _: _short(row.prompt_tokens)),
+    ("CACHED", lambda row, _: _short(row.cached_tokens)),
+    ("OUTPUT", lambda row, _: _short(row.completion_tokens)),
+    ("REASON", lambda row, _: _short(row.reasoning_tokens)),
+    ("USD", lambda row, _: f"{'>=' if row.cost_is_partial else ''}{_usd(row.cost_usd)}"),
+]
+_SPEEDS: list[_Column] = [
+    ("OK %", lambda row, _: _percent(row.ok_share)),
+    ("TTFT ms", lambda row, _: _figure(row.ttft_p50_ms)),
+    ("p95", lambda row, _: _figure(row.ttft_p95_ms if row.ttft_n >= FEWEST_FOR_P95 else None)),
+    ("TOK/S", lambda row, _: _figure(row.decode_p50_tok_s)),
+    ("% REQ", lambda row, usage: _percent(_share(row, usage, "requests"))),
+    ("% TOK", lambda row, usage: _percent(_share(row, usage, "tokens"))),
+    ("% USD", lambda row, usage: _percent(_share(row, usage, "cost"))),
+]
+
+
+def _table(usage: Usage, columns: Sequence[_Column], width: int) -> list[str]:
+    """Names to the left, cut to fit; figures to the right; the total below where there are groups."""
+    by = usage.query.by
+    rows = [*usage.rows, usage.total]
+    figures = [[name for name, _ in columns], *([shown(row, usage) for _, shown in columns] for row in rows)]
+    names = [[name.upper() for name in by], *([printable(n or NO_NAME) for n in row.group] for row in rows)]
+    names[-1] = [_TOTAL, *[""] * (len(by) - 1)] if by else []
+    wide = [max(len(line[place]) for line in figures) for place in range(len(columns))]
+    room = width - sum(wide) - 2 * len(wide)
+    narrow = _name_widths([max(len(line[place]) for line in names) for place in range(len(by))], room)
+    lines = []
+    for named, line in zip(names, figures, strict=True):
+        left = [shorten(n, most).ljust(most) for n, most in zip(named, narrow, strict=True)]
+        right = [text.rjust(most) for text, most in zip(line, wide, strict=True)]
+        lines.append("  ".join([*left, *right]).rstrip())
+    return lines
+
+
+def _name_widths(needed: list[int], room: int) -> list[int]:
+    """Of names that need more than there is room for, the widest are cut first."""
+    room -= 2 * max(len(needed) - 1, 0)
+    widths = list(needed)
+    while widths and sum(widths) > room and max(widths) > _SHORTEST_NAME:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _notes(usage: Usage) -> list[str]:
+    total = usage.total
+    of = "offers that were asked" if usage.query.of_attempts else "requests"
+    notes = [f"TTFT (median and p95) and TOK/S (median) are of {total.ttft_n:,} streamed {of}."]
+    if usage.n_groups > len(usage.rows):
+        notes.append(f"{usage.n_groups - len(usage.rows):,} more groups are in the total.")
+    if usage.query.of_attempts and total.attempts != total.requests:
+        notes.append(
+            f"Offers were asked {total.attempts:,} times; tokens and cost are booked on the one asked."
+        )
+    if total.cost_is_partial:
+        notes.append(">= at least: of some tokens the price is not known.")
+    if total.tokens_estimated:
+        notes.append("Tokens of answers that were cut short are estimated in part.")
+    if total.probes:
+        notes.append(f"{total.probes:,} of the requests are the gateway's own probes.")
+    return notes
+
+
+def _window(usage: Usage) -> str:
+    since, until = usage.query.since, usage.query.until
+    parts = [f"since {_minute(since)}"] if since else []
+    parts += [f"until {_minute(until)}"] if until else []
+    return f"{' '.join(parts)} UTC" if parts else "of all times"
+
+
+def _filters(usage: Usage) -> str:
+    return "".join(f", {name} {printable(value)}" for name, value in usage.query.filters.items())
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat()
+
+
+def _short(n: int) -> str:
+    """`999`, `12.3k`, `4.56M`, `7.89G`."""
+    value = float(n)
+    for unit in ("", "k", "M", "G"):
+        if value < 999.5:
+            return f"{value:.0f}" if not unit else f"{format_number(value)}{unit}"
+        value /= 1000.0
+    return f"{value:,.0f}T"
+
+
+def _usd(usd: float) -> str:
+    """To the cent from a dollar on, below to three digits that say something."""
+    if usd >= 1.0 or usd == 0.0:
+        return f"{usd:,.2f}"
+    return f"{usd:.3g}" if usd >= 0.0001 else f"{usd:.2e}"
+
+
+def _percent(share: float | None) -> str:
+    """`97.5`; 100 and 0 only of all and of nothing."""
+    if share is None:
+        return NO_NAME
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f}"
+    return f"{min(max(100 * share, 0.1), 99.9):.1f}"
+
+
+def _figure(value: float | None) -> str:
+    return NO_NAME if value is None else format_number(value)
