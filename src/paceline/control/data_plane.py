@@ -55,7 +55,9 @@ class Served:
             return {"ok": True, **self._do(order["do"], order)}
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             return {"ok": False, "error": f"not an order: {type(error).__name__}"}
-        except (ValueError, RuntimeError, OSError) as error:
+        except OSError as error:
+            return {"ok": False, "error": error.strerror or str(error)}
+        except (ValueError, RuntimeError) as error:
             return {"ok": False, "error": str(error)}
 
     def drain(self) -> None:
@@ -150,4 +152,4 @@ def serve(gateway_class: type[Gateway]) -> int:
 if __name__ == "__main__":
     from paceline import _core
 
-    sys.exit(serve(_core.Gateway))  # type: ignore[attr-defined]
+    sys.exit(serve(_core.Gateway))
