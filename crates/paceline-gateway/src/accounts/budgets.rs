@@ -179,3 +179,102 @@ fn figures(kind: Period, account: &Account) -> BudgetFigures {
         renews_unix_s: period::end_unix_s(kind, now.number),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-30, a Monday, and the last day of its month, at 23:59:00.
+    const MONDAY_LATE: i64 = 1_796_083_140;
+    const MINUTE_S: i64 = 60;
+    const DAY_S: i64 = 86_400;
+
+    fn limits(limits: &[(Period, f64, f64, i64)]) -> Vec<Budget> {
+        let budget = |(period, limit_usd, spent_usd, as_of_unix_s): &(Period, f64, f64, i64)| Budget {
+            period: *period,
+            limit_usd: *limit_usd,
+            spent_usd: *spent_usd,
+            as_of_unix_s: *as_of_unix_s,
+        };
+        limits.iter().map(budget).collect()
+    }
+
+    fn spent(budgets: &mut Budgets, unix_s: i64) -> [f64; 4] {
+        budgets.figures(unix_s).map(|figures| figures.spent_usd)
+    }
+
+    #[test]
+    fn a_request_that_is_in_flight_at_midnight_is_settled_in_the_day_that_let_it_in() {
+        let day_and_month = limits(&[(Period::Day, 10.0, 0.0, 0), (Period::Month, 12.0, 0.0, 0)]);
+        let mut budgets = Budgets::new(&day_and_month, MONDAY_LATE);
+        let mut late = budgets.reserve(8.0, MONDAY_LATE).unwrap();
+        assert_eq!(budgets.reserve(3.0, MONDAY_LATE).unwrap_err().period, Period::Day);
+        // A day and a month begin, and a week goes on.
+        let tuesday = MONDAY_LATE + MINUTE_S;
+        let early = budgets.reserve(9.0, tuesday).unwrap();
+        // The late one grows in its own day, up to that day's limit.
+        assert!(!budgets.grow(&mut late, 2.5));
+        assert!(budgets.grow(&mut late, 2.0));
+        budgets.settle(&late, Pico::of_usd(7.0));
+        assert_eq!(spent(&mut budgets, tuesday), [0.0, 7.0, 0.0, 7.0]);
+        budgets.settle(&early, Pico::of_usd(1.0));
+        assert_eq!(spent(&mut budgets, tuesday), [1.0, 8.0, 1.0, 8.0]);
+        assert!(budgets.figures(tuesday).iter().all(|figures| figures.reserved_usd == 0.0));
+        // A clock that is set back begins no period anew.
+        assert_eq!(spent(&mut budgets, MONDAY_LATE), [1.0, 8.0, 1.0, 8.0]);
+        assert_eq!(spent(&mut budgets, tuesday + 6 * DAY_S), [0.0, 0.0, 1.0, 8.0]);
+        assert_eq!(spent(&mut budgets, tuesday + 31 * DAY_S), [0.0, 0.0, 0.0, 8.0]);
+    }
+
+    #[test]
+    fn the_budget_that_is_exhausted_for_longest_is_named() {
+        let all = limits(&[
+            (Period::Day, 1.0, 0.0, 0),
+            (Period::Week, 1.0, 0.0, 0),
+            (Period::Month, 1.0, 0.0, 0),
+            (Period::Total, 2.0, 0.0, 0),
+        ]);
+        let mut budgets = Budgets::new(&all, MONDAY_LATE);
+        let charge = budgets.reserve(0.75, MONDAY_LATE).unwrap();
+        let refused = budgets.reserve(0.5, MONDAY_LATE).unwrap_err();
+        assert_eq!(refused.period, Period::Month);
+        assert_eq!(refused.renews_unix_s, Some(MONDAY_LATE + MINUTE_S));
+        assert_eq!((refused.reserved_usd, refused.remaining_usd), (0.75, Some(0.25)));
+        budgets.settle(&charge, Pico::of_usd(2.0));
+        // In December, the week and the total still know of it.
+        let refused = budgets.reserve(0.5, MONDAY_LATE + MINUTE_S).unwrap_err();
+        assert_eq!((refused.period, refused.renews_unix_s), (Period::Total, None));
+        assert_eq!(refused.remaining_usd, Some(0.0));
+    }
+
+    #[test]
+    fn what_was_spent_before_is_taken_from_the_table_once() {
+        let today = MONDAY_LATE;
+        let mut budgets = Budgets::new(
+            &limits(&[(Period::Day, 10.0, 4.0, today - 3_600), (Period::Week, 10.0, 4.0, today - DAY_S)]),
+            today,
+        );
+        // Sunday's figure says nothing of a week that began on Monday.
+        assert_eq!(spent(&mut budgets, today), [4.0, 0.0, 0.0, 0.0]);
+        let charge = budgets.reserve(1.0, today).unwrap();
+        budgets.settle(&charge, Pico::of_usd(1.0));
+        // Later tables do not change what is known; a budget of a new period brings its own past, this process's part
+        // being in it.
+        budgets
+            .apply(&limits(&[(Period::Day, 20.0, 99.0, today), (Period::Month, 50.0, 30.0, today)]), today);
+        assert_eq!(spent(&mut budgets, today), [5.0, 1.0, 30.0, 1.0]);
+        let figures = budgets.figures(today);
+        assert_eq!(figures[0].limit_usd, Some(20.0));
+        assert_eq!(figures[1].limit_usd, None);
+        // The same, where the table lags behind.
+        budgets.apply(&limits(&[(Period::Total, 50.0, 0.5, today)]), today);
+        assert_eq!(spent(&mut budgets, today)[3], 1.0);
+    }
+
+    #[test]
+    fn the_smaller_of_two_budgets_of_a_period_holds() {
+        let mut budgets = Budgets::new(&limits(&[(Period::Day, 1.0, 0.0, 0), (Period::Day, 3.0, 0.0, 0)]), 0);
+        assert!(budgets.reserve(2.0, 0).is_err() && budgets.reserve(1.0, 0).is_ok());
+        assert!(budgets.bounded() && !Budgets::new(&[], 0).bounded());
+    }
+}

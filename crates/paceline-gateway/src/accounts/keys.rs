@@ -47,3 +47,54 @@ pub(crate) fn check_model(key: Option<&Key>, model: &str) -> Result<(), Refusal>
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::accounts::testing::{key, key_json, table};
+
+    #[test]
+    fn who_is_let_in() {
+        let keys = [key_json("ann", json!({})), key_json("bob", json!({"expires_unix_s": 100}))];
+        let strict = table(true, &keys);
+        let open = table(false, &keys);
+        let id = |table: &RouteTable, presented: Option<&str>, unix_s| {
+            authenticate(table, presented, unix_s)
+                .map(|key| key.map(|key| key.id.clone()))
+                .map_err(|refusal| (refusal.status, refusal.code))
+        };
+        let refused = Err((401, "invalid_api_key"));
+        for (presented, unix_s, strict_says, open_says) in [
+            (Some("sk-ann"), 0, Ok(Some("ann".to_owned())), Ok(Some("ann".to_owned()))),
+            (Some(" sk-ann "), 0, Ok(Some("ann".to_owned())), Ok(Some("ann".to_owned()))),
+            (Some("sk-bob"), 99, Ok(Some("bob".to_owned())), Ok(Some("bob".to_owned()))),
+            (Some("sk-bob"), 100, refused.clone(), refused.clone()),
+            (Some("sk-eve"), 0, refused.clone(), Ok(None)),
+            (Some("SK-ANN"), 0, refused.clone(), Ok(None)),
+            (Some(""), 0, refused.clone(), Ok(None)),
+            (None, 0, refused.clone(), Ok(None)),
+        ] {
+            assert_eq!(id(&strict, presented, unix_s), strict_says, "{presented:?}");
+            assert_eq!(id(&open, presented, unix_s), open_says, "{presented:?}");
+        }
+    }
+
+    #[test]
+    fn no_refusal_repeats_what_was_presented() {
+        let refusal = authenticate(&table(true, &[]), Some("sk-secret"), 0).unwrap_err();
+        assert!(!format!("{refusal:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_key_may_be_for_some_models_only() {
+        let some = key("ann", json!({"models": ["demo"]}));
+        let all = key("bob", json!({}));
+        assert!(may_use(None, "demo") && may_use(Some(&all), "demo") && may_use(Some(&some), "demo"));
+        assert!(!may_use(Some(&some), "other"));
+        let refusal = check_model(Some(&some), "other").unwrap_err();
+        assert_eq!((refusal.status, refusal.code), (403, "model_not_allowed"));
+        assert!(check_model(Some(&some), "demo").is_ok() && check_model(None, "other").is_ok());
+    }
+}

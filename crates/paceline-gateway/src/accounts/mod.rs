@@ -9,6 +9,10 @@ mod period;
 pub(crate) mod price;
 mod rate;
 mod sessions;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -112,3 +112,86 @@ impl Drop for Pass {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::testing::{offer, table};
+
+    fn limited(sessions: u32, session_ns: Option<i64>, idle_ns: Option<i64>) -> Offer {
+        let mut offer = offer("a");
+        offer.limits =
+            OfferLimits { sessions: Some(sessions), session_ns, idle_ns, ..OfferLimits::default() };
+        offer
+    }
+
+    fn wait(refused: Result<Pass, SessionRefused>) -> i64 {
+        refused.unwrap_err().retry_after_ns
+    }
+
+    #[test]
+    fn without_a_limit_everyone_enters_and_nothing_is_kept() {
+        let sessions = Sessions::new();
+        let passes: Vec<Pass> =
+            (0..100).map(|who| sessions.enter(&offer("a"), &who.to_string(), 0).unwrap()).collect();
+        assert_eq!(passes.len(), 100);
+        assert!(sessions.held.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_session_ends_when_nothing_was_asked_for_long_enough_and_nothing_is_in_flight() {
+        let (sessions, offer) = (Sessions::new(), limited(1, None, Some(100)));
+        let pass = sessions.enter(&offer, "ann", 0).unwrap();
+        // In flight, and nobody knows for how long.
+        assert_eq!(wait(sessions.enter(&offer, "bob", 500)), UNKNOWN_WAIT_NS);
+        drop(sessions.enter(&offer, "ann", 600).unwrap());
+        drop(pass);
+        assert_eq!(wait(sessions.enter(&offer, "bob", 640)), 60);
+        drop(sessions.enter(&offer, "ann", 650).unwrap());
+        assert_eq!(wait(sessions.enter(&offer, "bob", 749)), 1);
+        drop(sessions.enter(&offer, "bob", 750).unwrap());
+        assert_eq!(wait(sessions.enter(&offer, "ann", 751)), 99);
+    }
+
+    #[test]
+    fn a_session_ends_after_its_length_once_nothing_is_in_flight() {
+        let (sessions, offer) = (Sessions::new(), limited(2, Some(1_000), None));
+        let ann = sessions.enter(&offer, "ann", 0).unwrap();
+        drop(sessions.enter(&offer, "bob", 300).unwrap());
+        assert_eq!(wait(sessions.enter(&offer, "cy", 400)), 900);
+        // Ann's is over, but goes on with what is in flight: she gets nothing new, and nobody her place.
+        assert!(sessions.enter(&offer, "ann", 1_000).unwrap_err().why.contains("lasted"));
+        assert_eq!(wait(sessions.enter(&offer, "cy", 1_000)), 300);
+        drop(ann);
+        drop(sessions.enter(&offer, "cy", 1_001).unwrap());
+        // Bob's ended too, and whoever asks first has the place.
+        drop(sessions.enter(&offer, "ann", 1_300).unwrap());
+        assert_eq!(wait(sessions.enter(&offer, "bob", 1_300)), 701);
+    }
+
+    #[test]
+    fn with_neither_limit_a_session_is_what_is_in_flight() {
+        let (sessions, offer) = (Sessions::new(), limited(1, None, None));
+        let pass = sessions.enter(&offer, "", 0).unwrap();
+        let other = sessions.enter(&offer, "", 1).unwrap();
+        drop(pass);
+        assert_eq!(wait(sessions.enter(&offer, "bob", 2)), UNKNOWN_WAIT_NS);
+        drop(other);
+        assert!(sessions.enter(&offer, "bob", 2).is_ok());
+    }
+
+    #[test]
+    fn offers_that_are_gone_are_forgotten_once_nothing_is_in_flight() {
+        let sessions = Sessions::new();
+        let mut gone = limited(1, Some(10), None);
+        gone.id = "gone".to_owned();
+        let pass = sessions.enter(&gone, "ann", 0).unwrap();
+        drop(sessions.enter(&limited(1, Some(10), None), "ann", 0).unwrap());
+        let table = table(false, &[]);
+        sessions.apply(&table);
+        assert_eq!(sessions.held.lock().unwrap().len(), 2);
+        drop(pass);
+        sessions.apply(&table);
+        assert_eq!(sessions.held.lock().unwrap().keys().collect::<Vec<_>>(), ["a"]);
+    }
+}
