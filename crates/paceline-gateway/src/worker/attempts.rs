@@ -381,6 +381,7 @@ impl Worker {
             Step::Read => self.progressed(token),
             Step::Free => self.release(token, true),
             Step::Closed(error) => self.upstream_closed(token, error.as_ref()),
+            Step::Failed(_) if self.try_next_address(token) => {}
             Step::Failed(error) => self.attempt_failed(token, BodyEnd::ConnectError(error.to_string())),
         }
         self.out.clear();

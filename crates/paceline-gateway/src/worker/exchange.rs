@@ -62,6 +62,8 @@ pub(super) struct Exchange {
     pub(super) connect_ns: Option<i64>,
     pub(super) tls_ns: Option<i64>,
     pub(super) connection_reused: bool,
+    /// Addresses of the server that did not take a connection.
+    pub(super) addresses_tried: usize,
     /// Anything has come back.
     pub(super) answered: bool,
     /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
@@ -106,6 +108,7 @@ impl Exchange {
             connect_ns: None,
             tls_ns: None,
             connection_reused: false,
+            addresses_tried: 0,
             answered: false,
             crossed_until_ns: i64::MIN,
             last_arrival_ns: begun_ns,

@@ -42,7 +42,8 @@ impl Worker {
         }
     }
 
-    fn resend(&mut self, token: u64) {
+    /// Sends a request once more, on a fresh connection.
+    pub(super) fn resend(&mut self, token: u64) {
         let Some(mut upstream) = self.upstreams.remove(token) else { return };
         let Some(mut exchange) = upstream.exchange.take() else { return };
         exchange.connection_reused = false;

@@ -77,7 +77,8 @@ pub(crate) struct Worker {
     frame: Vec<u8>,
     /// Given up for a moment when descriptors run out, so that a client can be turned away.
     reserve: Option<File>,
-    next_address: usize,
+    /// Which of its addresses a server answers at.
+    address: HashMap<String, usize>,
     next_housekeeping_ns: i64,
     drain_until_ns: Option<i64>,
 }
@@ -114,7 +115,7 @@ impl Worker {
             out: Vec::new(),
             frame: Vec::new(),
             reserve: File::open("/dev/null").ok(),
-            next_address: number,
+            address: HashMap::new(),
             next_housekeeping_ns: now_ns(),
             drain_until_ns: None,
         })

@@ -32,8 +32,7 @@ impl Worker {
             self.upstreams.remove(token);
         }
         let addresses = &offer.target.addresses;
-        let address = addresses[self.next_address % addresses.len()];
-        self.next_address = self.next_address.wrapping_add(1);
+        let address = addresses[self.address.get(&server).copied().unwrap_or(0) % addresses.len()];
         let tls = self.shared.tls_to(offer)?;
         let token = self.upstreams.insert(Upstream::open(address, server, tls)?);
         let added = self.upstreams.get_mut(token).map(|it| self.poller.add(&it.stream, token | UPSTREAM));
@@ -42,6 +41,22 @@ impl Worker {
             return Err(error);
         }
         Ok(token)
+    }
+
+    /// A connect has failed: an offer's server may have another address. `false`: all have been tried.
+    pub(super) fn try_next_address(&mut self, token: u64) -> bool {
+        let Some(upstream) = self.upstreams.get_mut(token) else { return false };
+        let Some(exchange) = upstream.exchange.as_mut() else { return false };
+        exchange.addresses_tried += 1;
+        if exchange.sent_ns.is_some()
+            || exchange.addresses_tried >= exchange.purpose.offer.target.addresses.len()
+        {
+            return false;
+        }
+        let next = self.address.entry(upstream.server.clone()).or_default();
+        *next = next.wrapping_add(1);
+        self.resend(token);
+        true
     }
 
     /// An idle connection is open, and nothing has come on it that nobody asked for.
