@@ -8,7 +8,7 @@ mod upstream;
 use serde_json::{Value, json};
 
 pub(crate) use closest::closest;
-pub(crate) use upstream::{mask, upstream_error};
+pub(crate) use upstream::upstream_error;
 
 /// The most characters of a client's own words that a message repeats.
 const MAX_QUOTED: usize = 80;

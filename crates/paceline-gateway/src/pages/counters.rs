@@ -1,6 +1,6 @@
 //! What is counted of all requests since the gateway began.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -31,7 +31,7 @@ pub(crate) struct OfferCounters {
     pub(super) reasoning_tokens: AtomicU64,
     pub(super) cached_tokens: AtomicU64,
     pub(super) cache_write_tokens: AtomicU64,
-    pub(super) cost_nano_usd: AtomicU64,
+    cost_nano_usd: AtomicU64,
     pub(super) unpriced: AtomicU64,
     pub(super) ttft: Histogram,
     pub(super) per_token: Histogram,
@@ -43,18 +43,15 @@ pub(crate) struct OfferCounters {
 pub(crate) struct Counters {
     requests: RwLock<HashMap<RequestLabels, Arc<AtomicU64>>>,
     offers: RwLock<HashMap<String, Arc<OfferCounters>>>,
-    pub(super) connections: AtomicU64,
     pub(super) connections_refused: AtomicU64,
-    pub(super) received_bytes: AtomicU64,
-    pub(super) sent_bytes: AtomicU64,
-    pub(super) queued_ns: AtomicU64,
+    queued_ns: AtomicU64,
     pub(super) deadlines_met: AtomicU64,
     pub(super) deadlines_missed: AtomicU64,
-    pub(super) ttft: ClientTtft,
+    client_ttft: ClientTtft,
 }
 
 #[derive(Debug)]
-pub(super) struct ClientTtft(pub(super) Histogram);
+struct ClientTtft(Histogram);
 
 impl Default for ClientTtft {
     fn default() -> Self {
@@ -67,24 +64,9 @@ impl Counters {
         Self::default()
     }
 
-    /// A client has connected.
-    pub(crate) fn connection_accepted(&self) {
-        add(&self.connections, 1);
-    }
-
     /// A client was turned away, since there are as many as may be.
     pub(crate) fn connection_refused(&self) {
         add(&self.connections_refused, 1);
-    }
-
-    /// Bytes came from clients.
-    pub(crate) fn bytes_received(&self, bytes: u64) {
-        add(&self.received_bytes, bytes);
-    }
-
-    /// Bytes went to clients.
-    pub(crate) fn bytes_sent(&self, bytes: u64) {
-        add(&self.sent_bytes, bytes);
     }
 
     /// A request has ended, and the ledger has (or has lost) its entry: all that is counted of it.
@@ -100,7 +82,7 @@ impl Counters {
             None => {}
         }
         if let Some(ttft_ns) = entry.ttft_ns {
-            self.ttft.0.add_ns(ttft_ns);
+            self.client_ttft.0.add_ns(ttft_ns);
         }
         for attempt in &entry.attempts {
             self.offer(attempt).attempted(attempt);
@@ -117,6 +99,24 @@ impl Counters {
         known.unwrap_or_else(|| {
             get_or_put(&self.offers, attempt.offer.clone(), || Arc::new(OfferCounters::new(attempt)))
         })
+    }
+
+    pub(super) fn client_ttft(&self) -> &Histogram {
+        &self.client_ttft.0
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a sum that is shown")]
+    pub(super) fn queued_s(&self) -> f64 {
+        get(&self.queued_ns) as f64 / 1e9
+    }
+
+    /// Requests that are over, by how they ended.
+    pub(super) fn by_outcome(&self) -> BTreeMap<&'static str, u64> {
+        let mut sums = BTreeMap::new();
+        for ((_, outcome, _), count) in self.requests() {
+            *sums.entry(outcome).or_default() += count;
+        }
+        sums
     }
 
     /// Requests by their labels, in order.
@@ -160,6 +160,11 @@ impl OfferCounters {
             per_token: Histogram::new(&PER_TOKEN_S),
             duration: Histogram::new(&DURATION_S),
         }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a sum that is shown")]
+    pub(super) fn cost_usd(&self) -> f64 {
+        get(&self.cost_nano_usd) as f64 / 1e9
     }
 
     fn attempted(&self, attempt: &AttemptEntry) {

@@ -47,7 +47,7 @@ const fn is_anthropic(protocol: Protocol) -> bool {
 
 /// The text without what looks like a key, and without the values of `headers` (and their parts after a space, as
 /// in `Bearer KEY`).
-pub(crate) fn mask(text: &str, headers: &[(String, String)]) -> String {
+fn mask(text: &str, headers: &[(String, String)]) -> String {
     let mut masked = text.to_owned();
     for secret in
         headers.iter().flat_map(|(_, value)| [Some(value.as_str()), value.split(' ').nth(1)]).flatten()

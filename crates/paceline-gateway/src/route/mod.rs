@@ -28,7 +28,7 @@ mod window;
 mod tests;
 
 pub(crate) use explain::Considered;
-pub(crate) use figures::OfferFigures;
+pub(crate) use figures::{OfferFigures, Percentiles};
 pub(crate) use permit::Permit;
 pub(crate) use plan::{Candidate, NoOffer, Plan, PlanRequest};
 pub(crate) use router::{NotNow, OnFree, Router};
