@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python benches/run.py [NAME ...]`; without a name, all of them."""
+"""Runs the benchmarks: `python benches/run.py [NAME ...]`; without a name, all but those that take an hour."""
 
 import subprocess
 import sys
@@ -14,14 +14,20 @@ NAMES = (
     "conformance",
     "real_engine",
     "capacity",
+    "gateway_cpu",
+    "gateway_ttft",
+    "gateway_memory",
+    "gateway_peers",
+    "gateway_routing",
 )
+LONG = ("gateway_soak",)
 
 
 def main() -> None:
     wanted = sys.argv[1:] or list(NAMES)
-    unknown = [name for name in wanted if name not in NAMES]
+    unknown = [name for name in wanted if name not in NAMES + LONG]
     if unknown:
-        sys.exit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES)}")
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES + LONG)}")
     subprocess.run(
         ["cargo", "build", "--quiet", "--release", "-p", "paceline-bare-client"], check=True, cwd=ROOT
     )
