@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python benches/run.py [NAME ...]`; without a name, all but those that take an hour."""
+"""Runs the benchmarks: `python benches/run.py [NAME ...]`; without a name, all but those that take long."""
 
 import subprocess
 import sys
