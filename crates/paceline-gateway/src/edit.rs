@@ -11,6 +11,9 @@
 //!
 //! Every other byte stays as it came.
 
+#[cfg(test)]
+mod tests;
+
 use paceline_wire::Protocol;
 use serde_json::Value;
 
