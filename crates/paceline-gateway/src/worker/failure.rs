@@ -187,19 +187,19 @@ impl Worker {
         push_chunk(&mut last, &self.out[..good_prefix(&self.out)]);
         push_chunk(&mut last, &refusal.event(flight.ask.protocol, &flight.id));
         last.extend_from_slice(LAST_CHUNK);
-        let ending = Ending {
-            outcome: "error_in_stream",
-            status: Some(200),
-            code: Some(refusal.code.to_owned()),
-            close: true,
-        };
+        let outcome = if flight.first_token_ns.is_some() { "error_in_stream" } else { "failed" };
+        // The body ends as its head has announced: a client may have sent its next request already, so that the
+        // connection stays.
+        let ending =
+            Ending { outcome, status: Some(200), code: Some(refusal.code.to_owned()), close: false };
         self.finish(token, flight, &ending, &last);
     }
 
     /// The client has gone: everything that was done for it ends now, and is accounted.
     pub(super) fn abandon(&mut self, _token: u64, mut flight: Box<Flight>) {
         self.cancel_all(&mut flight);
-        let ending = Ending { outcome: "client_gone", status: None, code: None, close: true };
+        let status = flight.head_sent.then_some(200);
+        let ending = Ending { outcome: "client_gone", status, code: None, close: true };
         self.settle(flight, &ending);
     }
 
