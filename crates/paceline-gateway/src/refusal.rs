@@ -3,6 +3,8 @@
 
 mod closest;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod upstream;
 
 use serde_json::{Value, json};
@@ -13,45 +15,11 @@ pub(crate) use upstream::upstream_error;
 /// The most characters of a client's own words that a message repeats.
 const MAX_QUOTED: usize = 80;
 
-/// Every code with its status; `no_offer` has others too, since why no offer is left decides.
-pub(crate) const CODES: [(&str, u16); 30] = [
-    ("invalid_http", 400),
-    ("invalid_json", 400),
-    ("invalid_request", 400),
-    ("unsupported_parameter", 400),
-    ("untranslatable", 400),
-    ("upstream_rejected", 400),
-    ("invalid_api_key", 401),
-    ("budget_exhausted", 402),
-    ("model_not_allowed", 403),
-    ("unknown_path", 404),
-    ("unknown_model", 404),
-    ("unknown_generation", 404),
-    ("method_not_allowed", 405),
-    ("request_timeout", 408),
-    ("body_too_large", 413),
-    ("rate_limit_exceeded", 429),
-    ("queue_full", 429),
-    ("session_limit", 429),
-    ("head_too_large", 431),
-    ("upstream_failed", 502),
-    ("upstream_cut", 502),
-    ("no_offer", 503),
-    ("deadline_unmeetable", 503),
-    ("ledger_unavailable", 503),
-    ("overloaded", 503),
-    ("draining", 503),
-    ("upstream_timeout", 504),
-    ("upstream_rate_limited", 429),
-    ("deadline_missed", 504),
-    ("answer_too_large", 502),
-];
-
 /// A request that is not served.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// One of [`CODES`].
+    /// One of docs/reference/gateway-errors.md.
     pub(crate) code: &'static str,
     /// What is wrong, and what to do.
     pub(crate) message: String,
@@ -183,21 +151,6 @@ impl Refusal {
         Self::new(status, code, message).later(retry_after_ms).with(json!({"considered": considered}))
     }
 
-    /// No offer of the model supports a parameter, and the client requires that it is supported.
-    pub(crate) fn unsupported_parameter(parameter: &str, model: &str) -> Self {
-        let message = format!(
-            "No offer of {:?} supports `{}`, and `provider.require_parameters` is true.",
-            quoted(model),
-            quoted(parameter)
-        );
-        Self::new(400, "unsupported_parameter", message).with(json!({"field": quoted(parameter)}))
-    }
-
-    /// No offer is likely enough to meet the deadline; `considered`: how far each is from it.
-    pub(crate) fn deadline_unmeetable(message: impl Into<String>, considered: Value) -> Self {
-        Self::new(503, "deadline_unmeetable", message).with(json!({"considered": considered}))
-    }
-
     /// The deadline ran out before the first token.
     pub(crate) fn deadline_missed(deadline_ms: i64) -> Self {
         Self::new(504, "deadline_missed", format!("No token came before the deadline of {deadline_ms} ms."))
@@ -239,13 +192,6 @@ impl Refusal {
         Self::new(status, "upstream_rejected", message)
     }
 
-    /// The upstream's answer, or an event of it, is larger than the gateway holds.
-    pub(crate) fn answer_too_large(limit_bytes: usize) -> Self {
-        let message =
-            format!("The upstream's answer, or one event of it, is larger than {limit_bytes} bytes.");
-        Self::new(502, "answer_too_large", message).with(json!({"limit_bytes": limit_bytes}))
-    }
-
     /// The ledger cannot be written, and no traffic flows without it.
     pub(crate) fn ledger_unavailable() -> Self {
         Self::new(
@@ -282,8 +228,8 @@ impl Refusal {
             headers.push(("retry-after", ((wait_ms + 999) / 1_000).max(1).to_string()));
             headers.push(("retry-after-ms", wait_ms.to_string()));
         }
-        // Both clients would try a 5xx again by themselves, and a deadline is not met by beginning anew.
-        if matches!(self.code, "deadline_missed" | "deadline_unmeetable") {
+        // Official clients try a 5xx again by themselves, and a deadline is not met by beginning anew.
+        if self.code == "deadline_missed" {
             headers.push(("x-should-retry", "false".to_owned()));
         }
         headers

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Page;
 use super::prices::pricing;
+use crate::accounts::keys::may_use;
 use crate::refusal::Refusal;
 use crate::table::{Key, Model, Offer, Price, RouteTable};
 
@@ -32,7 +33,7 @@ const COMMON: [&str; 18] = [
 
 /// All models that the key may ask for (none: all that there are).
 pub(super) fn list(table: &RouteTable, key: Option<&Key>, anthropic: bool) -> Page {
-    let models: Vec<&Model> = table.models.iter().filter(|model| may_use(key, model)).collect();
+    let models: Vec<&Model> = table.models.iter().filter(|model| may_use(key, &model.id)).collect();
     let entries: Vec<Value> = models.iter().map(|model| entry(table, model, anthropic)).collect();
     let id = |model: Option<&&Model>| model.map(|model| model.id.clone());
     Page::json(
@@ -62,14 +63,11 @@ pub(super) fn one(
 
 /// The model of that name, if the key may use it.
 pub(super) fn find<'t>(table: &'t RouteTable, key: Option<&Key>, name: &str) -> Result<&'t Model, Refusal> {
-    table.model(name).filter(|model| may_use(key, model)).ok_or_else(|| {
-        let names = table.models.iter().filter(|model| may_use(key, model)).map(|model| model.id.as_str());
+    table.model(name).filter(|model| may_use(key, &model.id)).ok_or_else(|| {
+        let names =
+            table.models.iter().filter(|model| may_use(key, &model.id)).map(|model| model.id.as_str());
         Refusal::unknown_model(name, names)
     })
-}
-
-fn may_use(key: Option<&Key>, model: &Model) -> bool {
-    key.and_then(|key| key.models.as_ref()).is_none_or(|models| models.contains(&model.id))
 }
 
 fn entry(table: &RouteTable, model: &Model, anthropic: bool) -> Value {
