@@ -295,7 +295,7 @@ def gateway_of(config: str, *, keyed: bool, cpu: int | None = None) -> Iterator[
         file = folder / "paceline.toml"
         file.write_text(config)
         env = {"PACELINE_HOME": str(folder / "home")}
-        headers = [("authorization", f"Bearer {make_key(file, env)}")] if keyed else []
+        headers = [("authorization", f"Bearer {make_key(env)}")] if keyed else []
         command = [sys.executable, "-c", CLI, "gateway", "--config", str(file), "--json"]
 
         def listens() -> str | None:
@@ -316,9 +316,9 @@ def gateway_of(config: str, *, keyed: bool, cpu: int | None = None) -> Iterator[
             yield proxy
 
 
-def make_key(file: Path, env: dict[str, str]) -> str:
+def make_key(env: dict[str, str]) -> str:
     """A client's key, by the command that makes one."""
-    command = [sys.executable, "-c", CLI, "keys", "--config", str(file), "create", "bench"]
+    command = [sys.executable, "-c", CLI, "keys", "create", "bench"]
     command += ["--budget", "month=1000000", "--budget", "total=1000000"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | env)
     return done.stdout.strip()
