@@ -4,13 +4,15 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import httpx
 import pytest
 
-from paceline.protocols import Protocol
+from paceline import _core
+from paceline.protocols import PROTOCOLS, Protocol
 from tests.support.fake_server import Answer, FakeServer, serving
 from tests.support.sdks import Read, ours, question, replayed
 from tests.test_protocols import hold_against_the_official_type
@@ -40,7 +42,8 @@ def translate() -> Translate:
 
     def run(what: str, client: Protocol, **more: Any) -> dict[str, str]:
         task = {"what": what, "client": client, "upstream": OTHER[client], **more}
-        line = json.dumps(task) + "\n"
+        # Arguments of calls are kept as they are written.
+        line = json.dumps(task, separators=(",", ":")) + "\n"
         ran = subprocess.run([program], input=line, capture_output=True, text=True, check=True)
         answer = json.loads(ran.stdout)
         assert isinstance(answer, dict)
@@ -225,6 +228,46 @@ def test_answers_go_through_the_official_parsers(translate: Translate, name: str
     assert "text" in answer, answer
     expected, _ = ours(upstream, False, original)
     agree(client, replayed(client, False, answer["text"].encode()), expected)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "plain": {"output_tokens": 6},
+    "thinks": {"output_tokens": 6, "reasoning_tokens": 3},
+    "calls a tool": {"output_tokens": 6, "tool_tokens": 2},
+}
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    sim = _core.Sim(
+        json.dumps({"mode": "exact", "exact": {"ttft_us": 500, "itl_us": 200, **SHAPES[request.param]}})
+    )
+    try:
+        yield f"http://{sim.start()}"
+    finally:
+        sim.stop()
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("client", [CHAT, MESSAGES])
+def test_the_reference_engine_answers_what_was_translated(
+    translate: Translate, engine: str, client: Protocol, streaming: bool
+) -> None:
+    upstream = OTHER[client]
+    body = translate("request", client, body=question(client, streaming), model="truth")["text"]
+    url = f"{engine}/v1{PROTOCOLS[upstream].path}"
+    original = httpx.post(url, content=body.encode(), timeout=60, trust_env=False)
+    assert original.status_code == 200, original.text
+    expected, outcome = ours(upstream, streaming, original.content)
+    assert outcome == "ok"
+    if streaming:
+        lines = original.text.splitlines()
+        events = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+        answer = translate("stream", client, events=events)
+    else:
+        answer = translate("response", client, body=original.json())
+    assert "text" in answer, answer
+    agree(client, replayed(client, streaming, answer["text"].encode()), expected)
 
 
 def test_the_messages_package_gathers_a_translated_stream(translate: Translate) -> None:

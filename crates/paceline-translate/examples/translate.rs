@@ -3,7 +3,8 @@
 //!     cargo run --release -p paceline-translate --example translate < LINES
 //!
 //! A line is `{"what": "request" | "response" | "stream", "client": ..., "upstream": ..., "body": {...}}`; a stream has
-//! `"events": ["...", ...]`, the data of each event, in place of the body. It is answered by a line, `{"text": ...}` with
+//! `"events": ["...", ...]`, the data of each event, in place of the body; a request may name the `"model"` of the
+//! upstream, which else is `up`. It is answered by a line, `{"text": ...}` with
 //! the body or the bytes of the stream, or `{"error": ...}`.
 #![allow(clippy::print_stdout, reason = "its output is what an example is for")]
 
@@ -20,6 +21,8 @@ struct Task<'a> {
     what: &'a str,
     client: &'a str,
     upstream: &'a str,
+    #[serde(default)]
+    model: Option<&'a str>,
     #[serde(borrow, default)]
     body: Option<&'a RawValue>,
     #[serde(default)]
@@ -34,7 +37,7 @@ fn run(line: &str) -> Result<Vec<u8>, Untranslatable> {
     let (client, upstream) = (protocol(task.client)?, protocol(task.upstream)?);
     let body = task.body.map_or(&b""[..], |raw| raw.get().as_bytes());
     match task.what {
-        "request" => request(client, upstream, body, "up"),
+        "request" => request(client, upstream, body, task.model.unwrap_or("up")),
         "response" => response(client, upstream, body),
         "stream" => {
             let mut translator = StreamTranslator::new(client, upstream, true);

@@ -14,7 +14,7 @@ pub(crate) fn write(asked: &Fields<'_>, model: &str) -> Result<Vec<u8>, Untransl
     let mut body = vec![
         ("model", Json::from(model)),
         ("messages", talk_to_chat::read(asked)?.into()),
-        ("max_tokens", max_tokens.into()),
+        (limit_name(model), max_tokens.into()),
     ];
     for name in ["temperature", "top_p"] {
         if let Some(raw) = asked.get(name) {
@@ -44,6 +44,21 @@ pub(crate) fn write(asked: &Fields<'_>, model: &str) -> Result<Vec<u8>, Untransl
         body.push(("user", user.into()));
     }
     Ok(Json::Object(body).into_body())
+}
+
+/// OpenAI's models that reason refuse `max_tokens`; some other servers know no other name.
+fn limit_name(model: &str) -> &'static str {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let generation = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+        digits.parse::<u32>().ok()
+    };
+    if generation("gpt-").is_some_and(|n| n >= 5) || generation("o").is_some() {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    }
 }
 
 fn limit(asked: &Fields<'_>) -> Result<i64, Untranslatable> {
@@ -77,5 +92,21 @@ fn response_format<'a>(asked: &Fields<'a>) -> Result<Option<Json<'a>>, Untransla
             Ok(Some(typed("json_schema", [("json_schema", object(named))])))
         }
         other => Err(Untranslatable::at(at, &format!("`{other}` has no equivalent in chat"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limit_name;
+
+    #[test]
+    fn only_openais_models_that_reason_have_the_newer_name() {
+        for model in ["gpt-5", "gpt-5.1-mini", "openai/gpt-6", "o1", "o3-mini", "gpt-10"] {
+            assert_eq!(limit_name(model), "max_completion_tokens", "{model}");
+        }
+        for model in ["gpt-4o", "gpt-3.5-turbo", "gpt-oss-120b", "olmo", "openai/o", "qwen3", "", "up/", "é"]
+        {
+            assert_eq!(limit_name(model), "max_tokens", "{model}");
+        }
     }
 }

@@ -16,6 +16,11 @@ use crate::response_to_messages::{Spoken, Stop, call_id, speak};
 use crate::sse;
 use crate::usage::{self, Usage};
 
+/// More calls than any answer has.
+const MAX_CALLS: usize = 4096;
+/// More text than calls that come in turn have.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
 /// The state between two events.
 #[derive(Debug, Default)]
 pub(crate) struct ToMessages {
@@ -31,6 +36,7 @@ pub(crate) struct ToMessages {
     open: Option<Kind>,
     /// Blocks that wait for the open one, with what has come of them.
     waiting: VecDeque<(Kind, String)>,
+    waiting_bytes: usize,
     calls: Vec<Call>,
 }
 
@@ -89,6 +95,9 @@ impl ToMessages {
         let at = "choices[0]";
         if choice.reports_error() {
             return Ok(());
+        }
+        if self.waiting_bytes > MAX_WAITING_BYTES {
+            return Err(Untranslatable::at(at, "too much of the answer waits for the end of a call"));
         }
         self.begin(out);
         let delta = choice.object("delta", at)?.unwrap_or_default();
@@ -153,6 +162,12 @@ impl ToMessages {
                     Untranslatable::at(&join(&at_function, "name"), "a call has to begin with its name")
                 })?;
                 let number = self.calls.len();
+                if number == MAX_CALLS {
+                    return Err(Untranslatable::at(
+                        at,
+                        &format!("the answer has more than {MAX_CALLS} calls"),
+                    ));
+                }
                 self.calls.push(Call {
                     index,
                     id: id.map_or_else(String::new, Cow::into_owned),
@@ -196,6 +211,7 @@ impl ToMessages {
             // Text after a call is another block than text before it.
             _ => self.waiting.back_mut().filter(|(waiting, _)| *waiting == kind),
         };
+        self.waiting_bytes += text.len();
         match found {
             Some((_, kept)) => kept.push_str(text),
             None => self.waiting.push_back((kind, text.to_owned())),
@@ -221,6 +237,7 @@ impl ToMessages {
         while self.may_close()
             && let Some((kind, kept)) = self.waiting.pop_front()
         {
+            self.waiting_bytes -= kept.len();
             self.close(out);
             self.start(kind, out);
             self.delta(kind, &kept, out);
@@ -240,6 +257,7 @@ impl ToMessages {
     fn close_all(&mut self, out: &mut Vec<u8>) {
         self.close(out);
         while let Some((kind, kept)) = self.waiting.pop_front() {
+            self.waiting_bytes -= kept.len();
             self.start(kind, out);
             self.delta(kind, &kept, out);
             self.close(out);

@@ -367,6 +367,18 @@ const SPOILS: [&str; 16] = [
     "",
 ];
 
+#[test]
+fn depth_is_no_danger() {
+    for nested in ["[", "{\"a\":", "{\"messages\":[{\"content\":["] {
+        touch(nested.repeat(100_000).as_bytes());
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for field in ["messages", "tools", "content", "choices", "delta", "stop", "max_tokens", "usage", "other"]
+    {
+        touch(format!("{{\"type\":\"message_start\",\"{field}\":{deep}}}").as_bytes());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
