@@ -1,6 +1,8 @@
 //! The ledger: a line for each request, written before its client has the last byte (docs/concepts/accounting.md).
 
 pub(crate) mod entry;
+#[cfg(test)]
+mod failures;
 mod generation;
 mod ids;
 mod line;
@@ -9,6 +11,10 @@ mod recent;
 mod recover;
 mod segment;
 mod syncer;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fs::{DirBuilder, File};

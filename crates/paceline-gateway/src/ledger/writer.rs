@@ -1,13 +1,12 @@
 //! Lines into segments. What cannot be written is counted, and each line tries anew.
 
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
 use serde::Serialize;
 
 use super::lock::{Lock, Progress};
@@ -15,7 +14,8 @@ use super::recent::Place;
 use super::segment::{NotWritten, Segment};
 
 /// So much room must be there before a ledger that could not be written is taken to be well again.
-const ROOM_BYTES: u64 = 64 * 1024;
+const ROOM_BYTES: usize = 64 * 1024;
+const PROBE: &str = "room.probe";
 
 /// How the ledger is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -177,7 +177,7 @@ impl Writer {
         self.fails(error, unix_s);
     }
 
-    /// Looks whether what could not be written can be again; nothing is written to find out.
+    /// Looks whether what could not be written can be again; no line is written to find out.
     pub(super) fn retry(&mut self) {
         if self.failing.is_some() && self.ready(0).is_ok() && self.has_room() {
             self.is_well();
@@ -286,15 +286,19 @@ impl Writer {
         Ok(segment)
     }
 
+    /// By a file beside: that says more than asking for space, which knows nothing of a disk that fails or may only be
+    /// read.
     fn has_room(&self) -> bool {
-        let Some(segment) = &self.segment else {
-            return false;
-        };
-        match fallocate(&*segment.file, FallocateFlags::KEEP_SIZE, segment.len, ROOM_BYTES) {
-            // Not every file system can tell.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => true,
-            Err(_) => false,
-        }
+        let path = self.folder.join(PROBE);
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(&vec![0; ROOM_BYTES]));
+        let removed = std::fs::remove_file(&path);
+        written.is_ok() && removed.is_ok()
     }
 }
 
