@@ -108,7 +108,7 @@ mod tests {
         affinity.learn(&[1, 2, 3], 4.0, None, 0);
         assert_eq!(affinity.warm_bytes(&[1, 2, 3, 4, 5], S), 3 * 1024);
         assert_eq!(affinity.warm_bytes(&[1, 2, 9, 10], S), 2 * 1024);
-        assert_eq!(affinity.warm_bytes(&[9, 2, 3], S), 0);
+        assert_eq!(affinity.warm_bytes(&[9, 10, 11], S), 0);
         assert_eq!(affinity.warm_bytes(&[1, 2, 3], KEPT_NS + 1), 0, "caches are not for ever");
         assert_eq!(affinity.warm_bytes(&[], S), 0);
     }

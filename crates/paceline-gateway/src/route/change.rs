@@ -43,6 +43,13 @@ fn score(rank: f64) -> f64 {
 }
 
 impl Change {
+    /// What to compare the next sample with: the samples before this instant. Those since then may be the change itself,
+    /// and would hide it.
+    pub(crate) fn compare_before_ns(&self) -> i64 {
+        let since = |sum: &Sum| if sum.value > 0.0 { sum.since_ns } else { i64::MAX };
+        since(&self.slower).min(since(&self.faster))
+    }
+
     /// A sample that stands at `rank` among the older ones. Some: a change, that began with the sample of that instant.
     pub(crate) fn note(&mut self, rank: f64, at_ns: i64) -> Option<i64> {
         let score = score(rank);
@@ -68,5 +75,48 @@ impl Change {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn three_samples_slower_than_all_others_are_a_change() {
+        let mut change = Change::default();
+        for at_ns in 0..50 {
+            assert_eq!(change.note(0.5, at_ns), None);
+        }
+        assert_eq!(change.note(0.995, 100), None);
+        assert_eq!(change.note(0.995, 101), None);
+        assert_eq!(change.note(0.995, 102), Some(100), "it began with the first of them");
+        assert_eq!(change.note(0.995, 103), None, "and is told once");
+    }
+
+    #[test]
+    fn so_are_three_that_are_faster() {
+        let mut change = Change::default();
+        let found: Vec<_> = (0..3).map(|at_ns| change.note(0.005, at_ns)).collect();
+        assert_eq!(found, [None, None, Some(0)]);
+    }
+
+    #[test]
+    fn chance_alone_is_seldom_a_change() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut change = Change::default();
+        let found = (0..100_000).filter(|at_ns| change.note(rng.random(), *at_ns).is_some()).count();
+        assert!(found < 60, "{found} of 100,000");
+    }
+
+    #[test]
+    fn requests_that_wait_too_long_together_are_a_change() {
+        let change = Change::default();
+        assert!(!change.would_be_slower([0.5; 100].into_iter()), "none that waits is early");
+        assert!(!change.would_be_slower([0.995].into_iter()), "one may be chance");
+        assert!(change.would_be_slower([0.995; 3].into_iter()));
     }
 }

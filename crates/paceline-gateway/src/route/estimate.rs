@@ -203,3 +203,162 @@ impl Distribution {
 fn smoothed(share: f64, n: f64) -> f64 {
     (share * n + 0.5) / (n + 1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn sample(value: f64, weight: f64, censored: bool) -> Weighed {
+        Weighed { value, weight, censored }
+    }
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} and {b}");
+    }
+
+    #[test]
+    fn equal_weights_by_hand() {
+        let samples: Vec<Weighed> = (1..=4).map(|value| sample(f64::from(value), 2.0, false)).collect();
+        let seen = Distribution::new(&samples, 10.0, 1.0).unwrap();
+        near(seen.effective(), 4.0);
+        // Steps reach 1/4, 1/2, 3/4, 1; their middles are 1/8, 3/8, 5/8, 7/8.
+        near(seen.quantile(0.5).0, 25.0);
+        near(seen.quantile(0.375).0, 20.0);
+        near(seen.quantile(0.05).0, 10.0);
+        near(seen.quantile(0.99).0, 40.0);
+        assert!(!seen.quantile(0.99).1);
+        near(seen.at(9.0), 0.0);
+        near(seen.at(20.0), 0.5);
+        near(seen.mean(), 25.0);
+        near(seen.mean_inverse(), (0.1 + 0.05 + 1.0 / 30.0 + 0.025) / 4.0);
+        near(seen.probability(40.0).value, 4.5 / 5.0);
+        near(seen.rank(20.0), (0.375 * 4.0 + 0.5) / 5.0);
+    }
+
+    #[test]
+    fn weights_by_hand() {
+        let samples = [sample(1.0, 1.0, false), sample(2.0, 3.0, false), sample(9.0, 0.0, false)];
+        let seen = Distribution::new(&samples, 1.0, 0.5).unwrap();
+        // (1 + 3)^2 / (1 + 9), half of it fresh.
+        near(seen.effective(), 0.8);
+        near(seen.at(1.0), 0.25);
+        near(seen.mean(), 1.75);
+        // Middles 1/8 and 5/8.
+        near(seen.quantile(0.375).0, 1.5);
+        assert!(Distribution::new(&[sample(1.0, 0.0, false)], 1.0, 1.0).is_none());
+    }
+
+    #[test]
+    fn censored_samples_as_kaplan_and_meier_have_them() {
+        // At risk 5, 4, (3 censored), 2, (1 censored): 4/5, 3/5, then 3/5 * 1/2.
+        let samples = [
+            sample(1.0, 1.0, false),
+            sample(2.0, 1.0, false),
+            sample(2.5, 1.0, true),
+            sample(3.0, 1.0, false),
+            sample(4.0, 1.0, true),
+        ];
+        let seen = Distribution::new(&samples, 1.0, 1.0).unwrap();
+        near(seen.at(1.0), 0.2);
+        near(seen.at(2.0), 0.4);
+        near(seen.at(3.0), 0.7);
+        near(seen.at(100.0), 0.7);
+        assert_eq!(seen.quantile(0.95), (4.0, true), "only known to be later");
+        assert_eq!(seen.figure(0.95).hi, None);
+        near(seen.mean(), 0.2 + 0.4 + 0.3 * 3.0 + 0.3 * 4.0);
+        let none_came = Distribution::new(&[sample(5.0, 1.0, true)], 1.0, 1.0).unwrap();
+        assert_eq!(none_came.quantile(0.5), (5.0, true));
+        near(none_came.at(9.0), 0.0);
+        near(none_came.mean(), 5.0);
+    }
+
+    #[test]
+    fn wilson_by_hand() {
+        let share = Share::wilson(0.9, 10.0);
+        // Wilson's interval of 9 of 10: 0.5958 to 0.9821.
+        assert!((share.lo - 0.5958).abs() < 1e-3 && (share.hi - 0.9821).abs() < 1e-3, "{share:?}");
+        assert_eq!((Share::wilson(0.5, 0.0).lo, Share::wilson(0.5, 0.0).hi), (0.0, 1.0));
+    }
+
+    #[test]
+    fn few_samples_bound_no_tail() {
+        let samples: Vec<Weighed> = (1..=20).map(|value| sample(f64::from(value), 1.0, false)).collect();
+        let seen = Distribution::new(&samples, 1.0, 1.0).unwrap();
+        assert_eq!(seen.figure(0.95).hi, None, "0.95^20 is 0.36");
+        assert!(seen.figure(0.5).hi.is_some() && seen.figure(0.5).lo.is_some());
+    }
+
+    /// An exponential truth, of mean 1.
+    fn draw(rng: &mut ChaCha8Rng) -> f64 {
+        -(1.0 - rng.random::<f64>()).ln()
+    }
+
+    #[test]
+    fn intervals_cover_the_truth() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for n in [10, 30, 100, 256] {
+            for q in [0.5, 0.9, 0.95] {
+                let truth = -(1.0_f64 - q).ln();
+                let (mut covered, mut closed) = (0, 0);
+                for _ in 0..1000 {
+                    let mut samples: Vec<Weighed> = (0..n)
+                        .map(|place: i32| {
+                            sample(draw(&mut rng), (f64::from(place) / f64::from(n)).exp2(), false)
+                        })
+                        .collect();
+                    samples.sort_by(|a, b| a.value.total_cmp(&b.value));
+                    let figure = Distribution::new(&samples, 1.0, 1.0).unwrap().figure(q);
+                    closed += i32::from(figure.lo.is_some() && figure.hi.is_some());
+                    covered += i32::from(
+                        figure.lo.is_none_or(|lo| lo <= truth) && figure.hi.is_none_or(|hi| hi >= truth),
+                    );
+                }
+                assert!(covered >= 930, "n {n}, q {q}: {covered} of 1000");
+                assert!(n < 100 || q > 0.9 || closed == 1000, "n {n}, q {q}: {closed} bounded");
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_are_what_happens_and_their_intervals_cover() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        for n in [12, 40, 150] {
+            for truth in [0.5, 0.8, 0.95] {
+                let deadline = -(1.0_f64 - truth).ln();
+                let (mut predicted, mut covered) = (0.0, 0);
+                for _ in 0..1000 {
+                    let mut samples: Vec<Weighed> =
+                        (0..n).map(|_| sample(draw(&mut rng), 1.0, false)).collect();
+                    samples.sort_by(|a, b| a.value.total_cmp(&b.value));
+                    let share = Distribution::new(&samples, 1.0, 1.0).unwrap().probability(deadline);
+                    predicted += share.value / 1000.0;
+                    covered += i32::from(share.lo <= truth && truth <= share.hi);
+                }
+                let pull = 0.5 / f64::from(n + 1);
+                assert!((predicted - truth).abs() < pull + 0.01, "n {n}: {predicted} for {truth}");
+                assert!(covered >= 925, "n {n}, {truth}: {covered}");
+            }
+        }
+    }
+
+    #[test]
+    fn censoring_does_not_move_the_median() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut sum = 0.0;
+        for _ in 0..300 {
+            let mut samples: Vec<Weighed> = (0..200)
+                .map(|_| {
+                    let (value, cut) = (draw(&mut rng), 2.0 * draw(&mut rng));
+                    sample(value.min(cut), 1.0, cut < value)
+                })
+                .collect();
+            samples.sort_by(|a, b| a.value.total_cmp(&b.value).then(a.censored.cmp(&b.censored)));
+            sum += Distribution::new(&samples, 1.0, 1.0).unwrap().quantile(0.5).0;
+        }
+        let mean = sum / 300.0;
+        assert!((mean - 2.0_f64.ln()).abs() < 0.02, "{mean} for {}", 2.0_f64.ln());
+    }
+}

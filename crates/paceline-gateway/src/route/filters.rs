@@ -178,7 +178,10 @@ fn price(most: &MaxPrice, offer: &Offer) -> Result<(), Why> {
         let Some(bound) = bound else { continue };
         match price {
             None => {
-                return out(Constraint::MaxPrice, "its price is unknown, and there is a max_price".to_owned());
+                return out(
+                    Constraint::MaxPrice,
+                    "its price is unknown, and there is a max_price".to_owned(),
+                );
             }
             Some(price) if price > bound => {
                 return out(

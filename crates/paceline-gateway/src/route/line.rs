@@ -64,3 +64,51 @@ fn medians(points: &mut [(f64, f64)]) -> (f64, f64) {
     let (_, at, _) = points.select_nth_unstable_by(middle, |a, b| a.1.total_cmp(&b.1));
     (x, at.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_through_stalls() {
+        let mut points: Vec<(f64, f64)> = (1..=60)
+            .map(|step| (f64::from(step) * 100.0, 2e8 + 50_000.0 * f64::from(step) * 100.0))
+            .collect();
+        for stall in [3, 30, 55] {
+            points[stall].1 *= 50.0;
+        }
+        let line = Line::fit(&mut points).unwrap();
+        assert!((line.at(1000.0) / 2.5e8 - 1.0).abs() < 0.1, "{line:?}");
+        assert!((line.at(20_000.0) / 1.2e9 - 1.0).abs() < 0.1, "{line:?}");
+        assert_eq!(line.at(1.0), line.at(100.0), "no faster than the smallest that was seen");
+    }
+
+    #[test]
+    fn larger_is_never_faster() {
+        let mut points: Vec<(f64, f64)> =
+            (1..=30).map(|step| (f64::from(step) * 100.0, 1e9 / f64::from(step))).collect();
+        let line = Line::fit(&mut points).unwrap();
+        assert!(line.at(5000.0) >= line.at(100.0));
+    }
+
+    #[test]
+    fn without_spread_it_is_flat_and_then_careful() {
+        let mut alike: Vec<(f64, f64)> = (0..30).map(|step| (100.0 + f64::from(step), 3e8)).collect();
+        assert_eq!(Line::fit(&mut alike), None);
+        let line = Line::flat(3e8, 130.0);
+        assert_eq!(line.at(1.0), 3e8);
+        assert_eq!(line.at(130.0), 3e8);
+        assert_eq!(line.at(10_130.0), 3e8 + 10_000.0 * UNSEEN_NS_A_TOKEN);
+        // 1 ms for 1,000 tokens: no more than in proportion.
+        assert_eq!(Line::flat(1e6, 1000.0).at(2000.0), 2e6);
+    }
+
+    #[test]
+    fn a_line_through_zero_stays_positive() {
+        let mut points: Vec<(f64, f64)> =
+            (1..=30).map(|step| (f64::from(step) * 100.0, 1e3 * f64::from(step * step))).collect();
+        let line = Line::fit(&mut points).unwrap();
+        assert!(line.at(0.0) > 0.0);
+        assert!(line.at(3000.0) > line.at(300.0));
+    }
+}

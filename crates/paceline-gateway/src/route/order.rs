@@ -175,8 +175,8 @@ fn explore(state: &mut State, request: &PlanRequest<'_>, judged: &mut [Judged]) 
         })
         .min_by_key(|(_, offer)| (offer.in_flight, offer.seen_ns))
         .map(|(place, _)| place);
-    state.explore.request();
     let Some(place) = chosen else { return false };
+    state.explore.request();
     if state.rng.random::<f64>() >= TAKEN_UP || !state.explore.take(request.now_ns) {
         return false;
     }
