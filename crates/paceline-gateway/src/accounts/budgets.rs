@@ -89,11 +89,6 @@ impl Budgets {
         }
     }
 
-    /// A budget bounds what is spent.
-    pub(super) fn bounded(&self) -> bool {
-        self.accounts.iter().any(|account| account.limit.is_some())
-    }
-
     /// Reserves in all periods or in none; the error is the budget that is exhausted for longest.
     pub(super) fn reserve(&mut self, usd: f64, unix_s: i64) -> Result<Charge, BudgetFigures> {
         self.roll(unix_s);
@@ -275,6 +270,5 @@ mod tests {
     fn the_smaller_of_two_budgets_of_a_period_holds() {
         let mut budgets = Budgets::new(&limits(&[(Period::Day, 1.0, 0.0, 0), (Period::Day, 3.0, 0.0, 0)]), 0);
         assert!(budgets.reserve(2.0, 0).is_err() && budgets.reserve(1.0, 0).is_ok());
-        assert!(budgets.bounded() && !Budgets::new(&[], 0).bounded());
     }
 }

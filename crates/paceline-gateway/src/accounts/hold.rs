@@ -124,7 +124,6 @@ pub(crate) struct Hold {
 struct Held {
     account: Arc<Account>,
     charge: Charge,
-    bounded: bool,
     tokens: u64,
     tokens_second: Option<i64>,
 }
@@ -154,17 +153,8 @@ impl Hold {
             state.budgets.reserve(most.usd, unix_s).map_err(|budget| exhausted(name, most, &budget))?;
         state.requests.add(1, now_ns);
         let tokens_second = state.tokens.add(tokens, now_ns);
-        let bounded = state.budgets.bounded();
         drop(state);
-        Ok(Self { held: Some(Held { account, charge, bounded, tokens, tokens_second }) })
-    }
-
-    /// What is held, USD. A request that no budget bounds holds without end.
-    pub(crate) fn usd(&self) -> f64 {
-        match &self.held {
-            Some(held) if held.bounded => held.charge.amount().usd(),
-            _ => f64::INFINITY,
-        }
+        Ok(Self { held: Some(Held { account, charge, tokens, tokens_second }) })
     }
 
     /// Holds more: before another attempt, and before what was held is used up. False: a budget does not cover it, and

@@ -40,14 +40,6 @@ pub(crate) fn may_use(key: Option<&Key>, model: &str) -> bool {
     key.and_then(|key| key.models.as_ref()).is_none_or(|models| models.iter().any(|own| own == model))
 }
 
-/// As [`may_use`], with what to answer.
-pub(crate) fn check_model(key: Option<&Key>, model: &str) -> Result<(), Refusal> {
-    match key {
-        Some(key) if !may_use(Some(key), model) => Err(Refusal::model_not_allowed(model, &key.name)),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -93,8 +85,5 @@ mod tests {
         let all = key("bob", json!({}));
         assert!(may_use(None, "demo") && may_use(Some(&all), "demo") && may_use(Some(&some), "demo"));
         assert!(!may_use(Some(&some), "other"));
-        let refusal = check_model(Some(&some), "other").unwrap_err();
-        assert_eq!((refusal.status, refusal.code), (403, "model_not_allowed"));
-        assert!(check_model(Some(&some), "demo").is_ok() && check_model(None, "other").is_ok());
     }
 }

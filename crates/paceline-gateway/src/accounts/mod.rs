@@ -22,7 +22,7 @@ use crate::table::{Budget, Key, Period, RouteTable};
 
 pub(crate) use figures::KeyFigures;
 pub(crate) use hold::{Hold, Most, Used};
-pub(crate) use sessions::{Pass, SessionRefused, Sessions};
+pub(crate) use sessions::{Pass, Sessions};
 
 use hold::Account;
 

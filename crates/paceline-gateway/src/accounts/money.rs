@@ -9,8 +9,6 @@ const MOST: f64 = 1e24;
 pub(super) struct Pico(i128);
 
 impl Pico {
-    pub(super) const ZERO: Self = Self(0);
-
     /// Rounded up: what is charged is never less than what was meant. What is not a number, and less than nothing, is 0.
     pub(super) fn of_usd(usd: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "a whole number of at most 1e24")]
@@ -71,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_million_additions_and_subtractions_leave_nothing() {
-        let mut sum = Pico::ZERO;
+        let mut sum = Pico::default();
         for _ in 0..1_000_000 {
             sum += Pico::of_usd(0.1);
         }
@@ -79,6 +77,6 @@ mod tests {
         for _ in 0..1_000_000 {
             sum -= Pico::of_usd(0.1);
         }
-        assert_eq!(sum, Pico::ZERO);
+        assert_eq!(sum, Pico::default());
     }
 }

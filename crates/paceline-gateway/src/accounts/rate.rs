@@ -83,7 +83,6 @@ impl Window {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 60")]
 fn place(second: i64) -> usize {
     second.rem_euclid(SECONDS as i64) as usize
 }

@@ -93,7 +93,7 @@ impl SharedWriter {
 
     /// Brings what was written to the disk; takes as long as the disk does.
     pub(super) fn sync(&self) {
-        let to_sync = self.lock().to_sync();
+        let to_sync = self.lock().take_unsynced();
         if let Some(to_sync) = to_sync
             && to_sync.run().is_err()
         {
@@ -185,7 +185,7 @@ impl Writer {
     }
 
     /// What was written since the last time, to be brought to the disk while lines go on.
-    pub(super) fn to_sync(&mut self) -> Option<ToSync> {
+    pub(super) fn take_unsynced(&mut self) -> Option<ToSync> {
         if !self.dirty && !self.folder_dirty {
             return None;
         }
