@@ -145,8 +145,8 @@ def _name_widths(needed: list[int], room: int) -> list[int]:
 
 def _notes(usage: Usage) -> list[str]:
     total = usage.total
-    of = "offers that were asked" if usage.query.of_attempts else "requests"
-    notes = [f"TTFT (median and p95) and TOK/S (median) are of {total.ttft_n:,} streamed {of}."]
+    of = "streams of the offers asked" if usage.query.of_attempts else "streamed requests"
+    notes = [f"TTFT (median and p95) and TOK/S (median) are of {total.ttft_n:,} {of}."]
     if usage.n_groups > len(usage.rows):
         notes.append(f"{usage.n_groups - len(usage.rows):,} more groups are in the total.")
     if usage.query.of_attempts and total.attempts != total.requests:

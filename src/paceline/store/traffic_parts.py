@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paceline.errors import StoreError
@@ -110,13 +112,12 @@ def write_part(
         _META_BAD: str(unread.n),
         _META_UNREAD: json.dumps([asdict(one) for one in unread.named]),
     }
-    with replaced(part.path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata(metadata),
-            temporary,
-            compression="zstd",
-            row_group_size=_ROW_GROUP_ROWS,
-        )
+    several: Any = pc.greater(table["attempts"], pa.scalar(1, pa.uint16()))
+    schema = table.schema.with_metadata(metadata)
+    with replaced(part.path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        # Rows with several attempts have row groups of their own, so that queries read `tried` only there.
+        for rows in (table.filter(pc.invert(several)), table.filter(several)):
+            writer.write_table(rows.replace_schema_metadata(metadata), row_group_size=_ROW_GROUP_ROWS)
     return part
 
 

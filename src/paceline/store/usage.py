@@ -3,8 +3,10 @@
 DuckDB does the sums: over millions of requests it reads only the columns that are asked for.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -113,22 +115,31 @@ def usage(query: UsageQuery, *, at: Path | None = None) -> Usage:
 
 
 def _usage(traffic: Traffic, query: UsageQuery) -> Usage:
-    found = [_row(values, query) for values in _execute(traffic, query)]
-    # Of nothing there is no group, but a total there is.
-    total = next((row for is_total, row in found if is_total), None) or _nothing(query)
-    rows = sorted((row for is_total, row in found if not is_total), key=_order(query.order))
-    named = traffic.unread.named
+    with _connection(traffic) as ask:
+        source = _source(traffic, query)
+        groups = [_row(values, query) for values in ask(_sql(source, query), _parameters(query))]
+        if len(groups) == 1:
+            total = replace(groups[0], group=(None,) * len(query.by))
+        else:
+            found = ask(_quantiles_sql(source, query), _parameters(query)) if groups else [(None, None)]
+            total = _total(groups, query, found[0])
+    rows = sorted(groups, key=_order(query.order)) if query.by else []
     return Usage(
         query,
         tuple(rows[: query.limit]),
         total,
         len(rows),
         traffic.unread.n,
-        tuple(f"segment {one.segment:08d} at byte {one.offset:,}: {one.why}" for one in named),
+        tuple(f"segment {one.segment:08d} at byte {one.offset:,}: {one.why}" for one in traffic.unread.named),
     )
 
 
-def _execute(traffic: Traffic, query: UsageQuery) -> list[tuple[Any, ...]]:
+@contextmanager
+def _connection(traffic: Traffic) -> Iterator[Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]]:
+    """What answers SQL with parameters; the ledger's rest is the table `rest`.
+
+    Raises FileNotFoundError where a part went away, since it was merged.
+    """
     import duckdb
 
     # Nothing is to be fetched from anywhere, whatever a query would like.
@@ -136,7 +147,7 @@ def _execute(traffic: Traffic, query: UsageQuery) -> list[tuple[Any, ...]]:
     with duckdb.connect(config=config) as connection:
         connection.register("rest", traffic.rest)
         try:
-            return connection.execute(_sql(traffic, query), _parameters(query)).fetchall()
+            yield lambda sql, parameters: connection.execute(sql, parameters).fetchall()
         except duckdb.IOException:
             missing = [part.path for part in traffic.parts if not part.path.exists()]
             if missing:
@@ -144,22 +155,37 @@ def _execute(traffic: Traffic, query: UsageQuery) -> list[tuple[Any, ...]]:
             raise
 
 
-def _sql(traffic: Traffic, query: UsageQuery) -> str:
+def _source(traffic: Traffic, query: UsageQuery) -> str:
+    """The rows that are counted: requests, or attempts."""
     names = ", ".join("'{}'".format(str(part.path).replace("'", "''")) for part in traffic.parts)
     stored = f"SELECT {{}} FROM read_parquet([{names}]) UNION ALL " if traffic.parts else ""
     rows = f"{stored}SELECT {{}} FROM rest".replace("{}", _columns(query))
-    source = _attempts(rows) if query.of_attempts else f"SELECT * FROM ({rows})"
-    groups = [_group(name) for name in query.by]
+    return _attempts(rows) if query.of_attempts else rows
+
+
+def _sql(source: str, query: UsageQuery) -> str:
+    groups = [f"{_group(name)} AS g{place}" for place, name in enumerate(query.by)]
     keys = ", ".join(f"g{place}" for place in range(len(groups)))
-    sets = f"GROUP BY GROUPING SETS (({keys}), ())" if groups else ""
-    total = f"GROUPING({keys})" if groups else "1"
-    picked = "".join(f"{group} AS g{place}, " for place, group in enumerate(groups))
     return f"""
-        SELECT {total} <> 0{", " if keys else ""}{keys}, {_FIGURES}
-        FROM (SELECT {picked}* FROM ({source}) WHERE {_where(query)}) {sets}"""
+        SELECT {", ".join([*([keys] if keys else []), _COUNTS_SQL, _QUANTILES_SQL])}
+        FROM (SELECT {", ".join([*groups, "*"])} FROM ({source}) WHERE {_where(query)})
+        {f"GROUP BY {keys}" if keys else ""}"""
 
 
-_SHARED = ("received_at", "key", "protocol", "outcome", "cost_usd", "cost_is_partial", "tokens_estimated")
+def _quantiles_sql(source: str, query: UsageQuery) -> str:
+    return f"SELECT {_QUANTILES_SQL} FROM ({source}) WHERE {_where(query)}"
+
+
+_SHARED = (
+    "ledger_offset",
+    "received_at",
+    "key",
+    "protocol",
+    "outcome",
+    "cost_usd",
+    "cost_is_partial",
+    "tokens_estimated",
+)
 _OFFER = ("model", "provider", "offer", "tier")
 
 
@@ -183,16 +209,15 @@ def _attempts(rows: str) -> str:
     one = ", ".join([whole, "cost_usd", *figures, "upstream_ttft_ms AS ttft_ms", "1 AS counted", "attempts"])
     each = ", ".join([whole, "coalesce(t.cost_usd, 0) AS cost_usd", *(f"t.{name}" for name in figures)])
     return f"""
-        WITH requests AS ({rows})
         SELECT {one}, coalesce(upstream_outcome = 'ok', false) AS ok, {judged.format("")}
-        FROM requests WHERE attempts <= 1
+        FROM ({rows}) WHERE attempts <= 1
         UNION ALL
         SELECT {each}, t.upstream_ttft_ms AS ttft_ms, t.counted::INT AS counted, 1 AS attempts,
             t.upstream_outcome = 'ok' AS ok, {judged.format("t.")}
-        FROM (SELECT *, unnest(tried) AS t FROM requests WHERE attempts > 1)"""
+        FROM (SELECT *, unnest(tried) AS t FROM ({rows}) WHERE attempts > 1)"""
 
 
-_FIGURES = ", ".join(
+_COUNTS_SQL = ", ".join(
     [
         "sum(counted)",
         "sum(attempts)",
@@ -205,11 +230,10 @@ _FIGURES = ", ".join(
         "fsum(cost_usd)",
         "bool_or(cost_is_partial)",
         "count(ttft_ms)",
-        "quantile_cont(ttft_ms, [0.5, 0.95])",
         "count(decode_tok_s)",
-        "quantile_cont(decode_tok_s, 0.5)",
     ]
 )
+_QUANTILES_SQL = "quantile_cont(ttft_ms, [0.5, 0.95]), quantile_cont(decode_tok_s, 0.5)"
 
 
 def _group(name: str) -> str:
@@ -231,14 +255,13 @@ def _us(at: datetime) -> int:
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def _row(values: tuple[Any, ...], query: UsageQuery) -> tuple[bool, UsageRow]:
-    """One row of the answer, and whether it is the total."""
+def _row(values: tuple[Any, ...], query: UsageQuery) -> UsageRow:
+    """One row of the answer."""
     n = len(query.by)
-    is_total, keys, figures = bool(values[0]), values[1 : 1 + n], values[1 + n :]
-    requests, attempts, ok, judged, probes, *rest = figures
-    *tokens, estimated, cost_usd, partial, ttft_n, ttft_ms, decode_n, decode_tok_s = rest
+    keys, counts, (ttft_ms, decode_tok_s) = values[:n], values[n:-2], values[-2:]
     p50_ms, p95_ms = ttft_ms or (None, None)
-    return is_total, UsageRow(
+    requests, attempts, ok, judged, probes, *tokens, estimated, cost_usd, partial, ttft_n, decode_n = counts
+    return UsageRow(
         group=tuple(_label(name, key) for name, key in zip(query.by, keys, strict=True)),
         requests=int(requests or 0),
         attempts=int(attempts or 0),
@@ -250,10 +273,26 @@ def _row(values: tuple[Any, ...], query: UsageQuery) -> tuple[bool, UsageRow]:
         cost_usd=float(cost_usd or 0.0),
         cost_is_partial=bool(partial),
         ttft_n=ttft_n,
+        decode_n=decode_n,
         ttft_p50_ms=p50_ms,
         ttft_p95_ms=p95_ms,
-        decode_n=decode_n,
         decode_p50_tok_s=decode_tok_s,
+    )
+
+
+def _total(groups: list[UsageRow], query: UsageQuery, quantiles: tuple[Any, ...]) -> UsageRow:
+    """All groups in one. `quantiles`: of all, as these cannot be added up."""
+    p50_ms, p95_ms = quantiles[0] or (None, None)
+    added = ("requests", "attempts", "ok", "judged", "probes", *_TOKENS, "ttft_n", "decode_n")
+    return UsageRow(
+        group=(None,) * len(query.by),
+        **{name: sum(getattr(row, name) for row in groups) for name in added},
+        tokens_estimated=any(row.tokens_estimated for row in groups),
+        cost_usd=math.fsum(row.cost_usd for row in groups),
+        cost_is_partial=any(row.cost_is_partial for row in groups),
+        ttft_p50_ms=p50_ms,
+        ttft_p95_ms=p95_ms,
+        decode_p50_tok_s=quantiles[1],
     )
 
 
@@ -282,8 +321,3 @@ def _order(order: str) -> Callable[[UsageRow], tuple[Any, ...]]:
         return figure is None, figure or 0, tuple(name or "" for name in row.group)
 
     return key
-
-
-def _nothing(query: UsageQuery) -> UsageRow:
-    nothing = (0, 0, 0, 0, None, *([0] * len(_TOKENS)), False, 0.0, False, 0, None, 0, None)
-    return _row((True, *([None] * len(query.by)), *nothing), query)[1]
