@@ -9,7 +9,7 @@ use crate::Untranslatable;
 use crate::fields::Fields;
 
 /// Fields of chat requests that the messages protocol has no word for.
-const CHAT_REFUSED: [&str; 22] = [
+const CHAT_REFUSED: [&str; 21] = [
     "audio",
     "best_of",
     "function_call",
@@ -26,7 +26,6 @@ const CHAT_REFUSED: [&str; 22] = [
     "modalities",
     "moderation",
     "n",
-    "plugins",
     "prompt_logprobs",
     "structured_outputs",
     "top_logprobs",
