@@ -1,49 +1,31 @@
 """The running gateway: a data plane that is kept up, a config that is watched, a ledger that is followed."""
 
-import os
-import select
-import signal
-import socket
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Protocol, Self
+from typing import Any
 
 from paceline.control.addresses import Addresses, look_up
 from paceline.control.compile import Spent
-from paceline.control.config import GatewayConfig
+from paceline.control.following import Follower, Following
 from paceline.control.force import Force, Source, changes
-from paceline.control.keeper import Keeper
+from paceline.control.keeper import Keeper, Say
 from paceline.control.lock import GatewayLock
 from paceline.control.plane import COMMAND, PlaneGoneError, PlaneRefusedError
+from paceline.control.ports import check_ports, listen_hint
 from paceline.control.problems import GatewayConfigError
+from paceline.control.resolver import Resolver
+from paceline.control.signals import Signals
 from paceline.control.watch import Watch
 from paceline.control.words import problem_lines
 from paceline.errors import PacelineError, UsageError
 from paceline.units import parse_duration_ns
 
 _LOOK_S = 1.0
-_DNS_S = 60.0
-# Names that have no address yet are asked for more often.
-_DNS_MISSING_S = 5.0
 # Beyond the time to drain: for the last lines of the ledger.
 _GRACE_S = 5.0
-
-Say = Callable[[str], None]
-
-
-class Follower(Protocol):
-    """Brings what the ledger has into the store."""
-
-    def step(self) -> object:
-        """What has come since the last step. Raises PacelineError."""
-
-    def close(self) -> object:
-        """The last step, and the end."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +58,10 @@ def run_gateway(
     """
     source = Source(file, options, home, parts.look_up)
     force = source.first()
-    with _Signals() as signals:
+    with Signals() as signals:
         lock = GatewayLock(home)
         try:
-            _check_ports(force.prepared.file.config.gateway)
+            check_ports(force.prepared.file.config.gateway)
             _Running(source, force, parts, say, lock.handle).serve(signals, announce, with_parent)
         finally:
             lock.release()
@@ -93,7 +75,7 @@ class _Running:
         self._say = say
         self._keeper = Keeper(self._documents, say, command=parts.command, held=(lock,))
         self._watch = Watch(source.watched(force))
-        self._resolver = _Resolver(parts.look_up)
+        self._resolver = Resolver(parts.look_up)
         # What was refused last: it is not said each second.
         self._refused = ""
 
@@ -103,16 +85,16 @@ class _Running:
 
     def serve(
         self,
-        signals: "_Signals",
+        signals: Signals,
         announce: Callable[[Force, dict[str, str | None]], None],
         with_parent: bool,
     ) -> None:
-        follower = _Following(self._parts.follower(self._source.home), self._say)
+        follower = Following(self._parts.follower(self._source.home), self._say)
         try:
             try:
                 self._keeper.start()
             except PlaneRefusedError as error:
-                raise UsageError(error.message, _start_hint(error.message)) from None
+                raise UsageError(error.message, listen_hint(error.message)) from None
             announce(self._force, self._keeper.addresses)
             follower.start()
             while not signals.ended:
@@ -140,6 +122,9 @@ class _Running:
             return
         except PacelineError as error:
             self._refuse([f"error: {error.message}"], asked=asked)
+            return
+        except Exception as error:  # no edit of a file may end a gateway that serves
+            self._refuse([f"error: unexpected: {type(error).__name__}"], asked=asked)
             return
         if then.prepared.tls != self._force.prepared.tls:
             self._say("the certificate has changed: it is used from the next start on")
@@ -179,7 +164,7 @@ class _Running:
             for line in lines:
                 self._say(line)
 
-    def _drain(self, signals: "_Signals") -> None:
+    def _drain(self, signals: Signals) -> None:
         plane = self._keeper.plane
         if plane is None:
             return
@@ -194,150 +179,3 @@ class _Running:
                 plane.ask({"do": "stop"})
                 plane.wait(_GRACE_S)
         self._say("the gateway has ended" if plane.ended() == 0 else "the data plane was ended by force")
-
-
-class _Following:
-    """The ledger's way into the store, in a thread of its own. What goes wrong is said, and tried again."""
-
-    def __init__(self, follower: Follower, say: Say) -> None:
-        self._follower = follower
-        self._say = say
-        self._end = threading.Event()
-        self._said = ""
-        self._thread = threading.Thread(target=self._run, name="paceline-follow", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._end.wait(_LOOK_S):
-            self._try(self._follower.step)
-
-    def end(self) -> None:
-        """The last step; the data plane has ended, so that the ledger is whole."""
-        self._end.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self._try(self._follower.close)
-
-    def _try(self, step: Callable[[], object]) -> None:
-        try:
-            step()
-            self._said = ""
-        except (PacelineError, OSError) as error:
-            words = f"the ledger cannot be followed: {error}; it is tried again"
-            if words != self._said:
-                self._say(words)
-            self._said = words
-
-
-class _Resolver:
-    """Looks names up again now and then, in a thread, so that nothing else waits for it."""
-
-    def __init__(self, resolve: Callable[..., Addresses]) -> None:
-        self._resolve = resolve
-        self._thread: threading.Thread | None = None
-        self._found: Addresses | None = None
-        self._asked_s = time.monotonic()
-
-    def look(self, force: Force) -> Addresses | None:
-        """What was found since the last look, if it was."""
-        if self._thread is not None:
-            if self._thread.is_alive():
-                return None
-            self._thread = None
-            return self._found
-        missing = bool(force.addresses.problems)
-        if time.monotonic() - self._asked_s < (_DNS_MISSING_S if missing else _DNS_S):
-            return None
-        self._asked_s = time.monotonic()
-        self._found = None
-        self._thread = threading.Thread(target=self._ask, args=(force,), name="paceline-names", daemon=True)
-        self._thread.start()
-        return None
-
-    def _ask(self, force: Force) -> None:
-        self._found = self._resolve(force.prepared.targets(), force.addresses, again=True)
-
-
-class _Signals:
-    """SIGINT, SIGTERM and SIGHUP, noticed at once without work in a handler."""
-
-    def __init__(self) -> None:
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
-        os.set_blocking(self._write, False)
-        self._former: dict[int, Any] = {}
-        self._reload = False
-        self.count = 0
-
-    @property
-    def ended(self) -> bool:
-        """It was told to end."""
-        return self.count > 0
-
-    def take_reload(self) -> bool:
-        """Whether a reload was asked for since the last call."""
-        asked, self._reload = self._reload, False
-        return asked
-
-    def wait(self, seconds: float, *, with_parent: bool) -> None:
-        """Until a signal comes, the parent goes, or the time is over."""
-        watched = [self._read, 0] if with_parent else [self._read]
-        ready, _, _ = select.select(watched, [], [], seconds)
-        if self._read in ready:
-            with suppress(BlockingIOError):
-                os.read(self._read, 4_096)
-        if 0 in ready and not os.read(0, 4_096):
-            self.count += 1
-
-    def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGHUP:
-            self._reload = True
-        else:
-            self.count += 1
-
-    def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._former[number] = signal.signal(number, self._handle)
-        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        signal.set_wakeup_fd(-1)
-        for number, former in self._former.items():
-            signal.signal(number, former)
-        os.close(self._read)
-        os.close(self._write)
-
-
-def _check_ports(config: GatewayConfig) -> None:
-    """Raise UsageError where an address is taken.
-
-    The event loops of a data plane share their port, and would share it with those of another gateway, too.
-    """
-    for key, address in (("listen", config.listen), ("admin_listen", config.admin_listen)):
-        if not isinstance(address, str):
-            continue
-        host, _, port = address.rpartition(":")
-        try:
-            found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-            with socket.socket(found[0], found[1], found[2]) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(found[4])
-                probe.listen(1)
-        except OSError as error:
-            message = f"cannot listen on {address} ({key}): {error.strerror}"
-            raise UsageError(message, _start_hint(message)) from None
-
-
-def _start_hint(message: str) -> str | None:
-    if "listen" not in message:
-        return None
-    if "in use" in message:
-        return "another gateway or server has that port (ss -ltnp shows which): stop it, or give another"
-    if "denied" in message:
-        return "ports below 1024 are root's: give a higher one"
-    return "give an address of this machine, as 127.0.0.1:8080 or 0.0.0.0:8080"

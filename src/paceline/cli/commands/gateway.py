@@ -161,7 +161,9 @@ def _said(text: str) -> None:
 
     from paceline.cli.output import talk
 
-    talk(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {text}")
+    # A reader of the log that has gone must not end what serves.
+    with suppress(OSError):
+        talk(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {text}")
 
 
 def _refused(file: Path, problems: "tuple[Problem, ...]") -> int:
