@@ -8,7 +8,8 @@ the data plane, what is in flight, and how many requests the ledger and the clie
 At the end:
 
 - memory: the slope of the resident set by least squares, without the first tenth, and its 95 % interval;
-- descriptors: at the end beside the start, once all connections are closed;
+- descriptors: at the end beside the start, once all clients have gone, but for the connections to engines
+  that are kept open;
 - ledger: each request that reached the gateway is there once, by the name that it gave itself, and ended
   there as its client saw it end;
 - costs: each answer that ended well costs what the engine's truth log says was read and generated, times
@@ -88,12 +89,13 @@ class Minute:
 
 
 def engine_config(name: str, log: Path) -> dict[str, Any]:
-    """An engine whose faults change every two minutes, over and over."""
+    """An engine whose faults change every two minutes (in a short soak sooner), over and over."""
     ttft_ms = {"steady": 60, "quick": 25, "cheap": 120}[name]
     faults = FAULTS[name]
+    stage_ms = int(min(120.0, MINUTES * 60 / 8) * 1_000)
     stages = [
-        {"at_ms": 120_000 * place, "fault": faults[place % len(faults)]}
-        for place in range(int(MINUTES / 2) + 2)
+        {"at_ms": stage_ms * place, "fault": faults[place % len(faults)]}
+        for place in range(int(MINUTES * 60_000 / stage_ms) + 2)
     ]
     exact = {"ttft_us": ttft_ms * 1_000, "itl_us": 5_000, "output_tokens": 1_000}
     return {"models": [MODEL], "truth_log": str(log), "exact": exact, "timeline": stages}
@@ -217,12 +219,26 @@ def read_truths(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
+def connections_to(pids: list[int], addresses: list[str]) -> int:
+    """Sockets of these processes that are connected to an address on 127.0.0.1, by `/proc/PID/net/tcp`."""
+    ports = {int(address.rsplit(":", 1)[1]) for address in addresses}
+    found = 0
+    for pid in pids:
+        links = {str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()}
+        for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+            fields = line.split()
+            found += int(fields[2].split(":")[1], 16) in ports and f"socket:[{fields[9]}]" in links
+    return found
+
+
 @dataclass(frozen=True)
 class Soaked:
-    """A soak's readings, descriptors before and after, lines of the ledger, and what the clients saw."""
+    """A soak's readings, descriptors before and after, how many of them are connections to engines that wait
+    for more, lines of the ledger, and what the clients saw."""
 
     minutes: list[Minute]
     descriptors: tuple[int, int]
+    kept_open: int
     entries: list[dict[str, Any]]
     counts: Counts
 
@@ -247,9 +263,10 @@ def soak(folder: Path) -> Soaked:
         # What was left hanging is found out, and written down.
         time.sleep(5)
         after = proxy.memory().descriptors
+        kept_open = connections_to(proxy.pids, list(addresses.values()))
         assert proxy.folder is not None
         entries = [one for one in gateway_proxy.ledger(proxy.folder) if one["outcome"] != "probe"]
-    return Soaked(minutes, (before, after), entries, counts)
+    return Soaked(minutes, (before, after), kept_open, entries, counts)
 
 
 def main() -> None:
@@ -259,7 +276,11 @@ def main() -> None:
     wrong = compare_ends(soaked.entries, soaked.counts.seen)
     wrong += compare_costs(soaked.entries, truths)
     print(f"\nmemory: {slope(soaked.minutes)}")
-    print(f"descriptors: {soaked.descriptors[0]} at the start, {soaked.descriptors[1]} after")
+    before, after = soaked.descriptors
+    print(
+        f"descriptors: {before} at the start, {after} after, of which {soaked.kept_open} are connections to"
+        f" engines that wait for more: {after - soaked.kept_open - before} leaked"
+    )
     books = f"{len(soaked.entries)} in the ledger, {len(soaked.counts.seen)} by clients"
     print(f"books: {books}, {len(wrong)} that do not agree")
     for line in wrong[:20]:
