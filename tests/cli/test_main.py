@@ -14,11 +14,14 @@ from paceline.measure.interrupts import Interrupts
 # Typer itself takes in pydantic where it has options to check.
 HEAVY = (
     "numpy", "pyarrow", "scipy", "httpx", "altair", "vl_convert", "jinja2", "tokenizers", "rich.live",
-    "paceline._core", "paceline.measure.driver", "paceline.store.runs",
+    "paceline._core", "paceline.measure.driver", "paceline.store.runs", "genai_prices", "sqlite3",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["runs", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["measure", "--help"], ["runs", "--help"], ["gateway", "--help"], ["--version"]],
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import json, sys\n"
