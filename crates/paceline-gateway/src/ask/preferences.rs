@@ -4,7 +4,7 @@ use super::field::Field;
 use super::{Bound, MaxPrice, Preferences, Sort};
 use crate::refusal::Refusal;
 
-const KEYS: [&str; 17] = [
+pub(super) const KEYS: [&str; 17] = [
     "order",
     "only",
     "ignore",

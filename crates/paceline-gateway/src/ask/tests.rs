@@ -352,6 +352,28 @@ fn places_are_where_members_lie() {
     assert_eq!(seen, [r#""model": "m""#, r#""provider":{"only":["a"]}"#, r#""x":1"#]);
 }
 
+#[test]
+fn what_is_read_is_in_the_reference() {
+    let reference = include_str!("../../../../docs/reference/gateway-api.md");
+    let (_, rest) = reference.split_once("### `provider`").unwrap();
+    let (table, _) = rest.split_once("\n## ").unwrap();
+    let mut documented: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(" |").next())
+        .flat_map(|cell| cell.split(", "))
+        .map(|name| name.trim_matches('`'))
+        .collect();
+    documented.sort_unstable();
+    let mut known = super::preferences::KEYS.to_vec();
+    known.sort_unstable();
+    assert_eq!(documented, known);
+    for header in
+        ["x-paceline-deadline-ms", "x-paceline-finish-by-ms", "x-paceline-explain", "x-title", "http-referer"]
+    {
+        assert!(reference.contains(&format!("`{header}`")), "{header}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {

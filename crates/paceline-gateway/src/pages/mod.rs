@@ -12,6 +12,8 @@ mod paths;
 mod prices;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use serde_json::{Value, json};
 
@@ -51,7 +53,7 @@ fn answer(asked: &Asked<'_>, context: &Context<'_>, keys: &dyn Keys) -> Result<P
     let own: Option<&Key> = key.map(AsRef::as_ref);
     match wanted {
         Wanted::Model(name) => models::one(table, own, &name, asked.anthropic),
-        Wanted::Endpoints(name) => offers::of_model(context, models::find(table, own, &name)?, own),
+        Wanted::Endpoints(name) => Ok(offers::of_model(context, models::find(table, own, &name)?, own)),
         Wanted::Generation(id) => keys
             .generation(&id, own)
             .map(|data| Page::of(200, "application/json", format!("{{\"data\":{data}}}")))

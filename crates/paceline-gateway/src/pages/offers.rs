@@ -5,21 +5,17 @@ use serde_json::{Value, json};
 use super::models::{offers_of, parameters};
 use super::prices::pricing;
 use super::{Context, Page};
-use crate::refusal::Refusal;
 use crate::route::{OfferFigures, Percentiles};
 use crate::table::{Key, Model, Offer};
 
 /// The offers of one model, as OpenRouter lists them. Its fields are named for its windows; here the policy's window
 /// counts, and `window_s` says how long it is.
-///
-/// # Errors
-/// None so far; a model without offers has an empty list.
-pub(super) fn of_model(context: &Context<'_>, model: &Model, key: Option<&Key>) -> Result<Page, Refusal> {
+pub(super) fn of_model(context: &Context<'_>, model: &Model, key: Option<&Key>) -> Page {
     let endpoints: Vec<Value> = offers_of(context.table, model)
         .filter(|offer| may_use(key, offer))
         .map(|offer| endpoint(offer, context.figures.iter().find(|known| known.offer == offer.id)))
         .collect();
-    Ok(Page::json(
+    Page::json(
         200,
         &json!({"data": {
             "id": model.id,
@@ -33,7 +29,7 @@ pub(super) fn of_model(context: &Context<'_>, model: &Model, key: Option<&Key>) 
             "window_s": window_s(context),
             "endpoints": endpoints,
         }}),
-    ))
+    )
 }
 
 fn may_use(key: Option<&Key>, offer: &Offer) -> bool {
