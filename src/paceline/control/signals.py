@@ -9,7 +9,10 @@ from typing import Any, Self
 
 
 class Signals:
-    """SIGINT, SIGTERM and SIGHUP, noticed at once without work in a handler."""
+    """SIGINT, SIGTERM and SIGHUP, noticed at once without work in a handler.
+
+    SIGHUP asks for a reload; where it says that the terminal has gone, it is an end.
+    """
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -17,6 +20,7 @@ class Signals:
         os.set_blocking(self._write, False)
         self._former: dict[int, Any] = {}
         self._reload = False
+        self._terminal = os.isatty(0)
         self.count = 0
 
     @property
@@ -40,7 +44,7 @@ class Signals:
             self.count += 1
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGHUP:
+        if number == signal.SIGHUP and not (self._terminal and not os.isatty(0)):
             self._reload = True
         else:
             self.count += 1
