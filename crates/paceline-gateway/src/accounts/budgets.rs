@@ -78,8 +78,8 @@ impl Budgets {
         for (account, kind) in self.accounts.iter_mut().zip(PERIODS) {
             account.limit = None;
             for budget in budgets.iter().filter(|budget| budget.period == kind) {
-                let limit = Pico::of_usd(budget.limit_usd);
-                account.limit = Some(account.limit.map_or(limit, |other| other.min(limit)));
+                let limits = [account.limit, budget.limit_usd.map(Pico::of_usd)];
+                account.limit = limits.into_iter().flatten().min();
                 if !account.whole && period::number(kind, budget.as_of_unix_s) == account.now.number {
                     // The table's figure has what this process spent, but for the last moments.
                     account.now.spent = account.now.spent.max(Pico::of_usd(budget.spent_usd));
@@ -187,7 +187,7 @@ mod tests {
     fn limits(limits: &[(Period, f64, f64, i64)]) -> Vec<Budget> {
         let budget = |(period, limit_usd, spent_usd, as_of_unix_s): &(Period, f64, f64, i64)| Budget {
             period: *period,
-            limit_usd: *limit_usd,
+            limit_usd: Some(*limit_usd),
             spent_usd: *spent_usd,
             as_of_unix_s: *as_of_unix_s,
         };
@@ -264,6 +264,18 @@ mod tests {
         // The same, where the table lags behind.
         budgets.apply(&limits(&[(Period::Total, 50.0, 0.5, today)]), today);
         assert_eq!(spent(&mut budgets, today)[3], 1.0);
+    }
+
+    #[test]
+    fn what_was_spent_is_known_without_a_limit_too_and_counts_once_there_is_one() {
+        let unlimited =
+            Budget { period: Period::Month, limit_usd: None, spent_usd: 4.0, as_of_unix_s: MONDAY_LATE };
+        let mut budgets = Budgets::new(&[unlimited], MONDAY_LATE);
+        let charge = budgets.reserve(100.0, MONDAY_LATE).unwrap();
+        budgets.settle(&charge, Pico::of_usd(1.0));
+        assert_eq!(spent(&mut budgets, MONDAY_LATE), [1.0, 1.0, 5.0, 1.0]);
+        budgets.apply(&limits(&[(Period::Month, 6.0, 0.0, MONDAY_LATE)]), MONDAY_LATE);
+        assert!(budgets.reserve(2.0, MONDAY_LATE).is_err() && budgets.reserve(1.0, MONDAY_LATE).is_ok());
     }
 
     #[test]

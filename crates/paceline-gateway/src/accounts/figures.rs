@@ -17,8 +17,7 @@ pub(crate) struct KeyFigures {
     pub(crate) limit_remaining: Option<f64>,
     /// `daily`, `weekly`, `monthly`; none: that budget does not renew.
     pub(crate) limit_reset: Option<&'static str>,
-    /// In all. What was spent before this process began is in it only where a budget of that period needs it; the same
-    /// holds for the next three.
+    /// In all.
     pub(crate) usage: f64,
     pub(crate) usage_daily: f64,
     pub(crate) usage_weekly: f64,

@@ -47,7 +47,7 @@ impl Accounts {
         }
         let probes = Budget {
             period: Period::Day,
-            limit_usd: table.policy.probing.usd_per_day,
+            limit_usd: Some(table.policy.probing.usd_per_day),
             spent_usd: 0.0,
             as_of_unix_s: 0,
         };

@@ -1,4 +1,4 @@
-//! The last requests, found by the gateway's id or the upstream's. Only where their lines are is kept: about 150 bytes a
+//! The last requests, found by the gateway's id or the upstream's. Only where their lines are is kept: about 200 bytes a
 //! request, whatever its line is long.
 
 use std::collections::{HashMap, VecDeque};

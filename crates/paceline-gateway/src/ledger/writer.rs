@@ -281,8 +281,9 @@ impl Writer {
         self.next_number = segment.number + 1;
         self.folder_dirty = true;
         let attempt = self.next_attempt.load(Ordering::Relaxed);
-        // A hint for the time after this process: the segments themselves say the same while they are there.
-        self.lock.note(Progress { segment: segment.number, attempt }).or_else(full_is_well)?;
+        // A hint for the time after this process; the segments themselves say the same while they are there. Nothing may
+        // fail from here on: whoever follows the ledger takes a segment that has a successor to be whole.
+        let _ = self.lock.note(Progress { segment: segment.number, attempt });
         Ok(segment)
     }
 
@@ -299,12 +300,5 @@ impl Writer {
             .and_then(|mut file| file.write_all(&vec![0; ROOM_BYTES]));
         let removed = std::fs::remove_file(&path);
         written.is_ok() && removed.is_ok()
-    }
-}
-
-fn full_is_well(error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Ok(()),
-        _ => Err(error),
     }
 }

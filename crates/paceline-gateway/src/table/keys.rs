@@ -24,8 +24,9 @@ pub enum Period {
 pub struct Budget {
     /// The period.
     pub period: Period,
-    /// USD that may be spent in it.
-    pub limit_usd: f64,
+    /// USD that may be spent in it; none: no bound, and what was spent is only told.
+    #[serde(default)]
+    pub limit_usd: Option<f64>,
     /// USD that were spent in the period that `as_of_unix_s` lies in, by the ledger.
     pub spent_usd: f64,
     /// When that was so. Only the table that a gateway starts with is asked: later the gateway knows better.
