@@ -36,11 +36,22 @@ _ATTEMPT_BITS, _OFFSET_BITS, _SEGMENT_BITS = 8, 33, 22
 
 
 class RunKey(NamedTuple):
-    """What one run holds. `start`: the gateway's start, as the `segment` of its rows names it."""
+    """What one run holds. `start`: the gateway's start, as the `segment` of its rows names it.
+
+    An offer whose upstream was changed is another from then on.
+    """
 
     offer: str
     day: str
     start: int
+    endpoint: str
+    model: str
+    protocol: str
+
+
+def _key(attempt: dict[str, Any], day: str) -> RunKey:
+    upstream = (attempt["endpoint"], attempt["upstream_model"], attempt["protocol"])
+    return RunKey(attempt["offer"], day, int(attempt["row"]["segment"]), *upstream)
 
 
 def row_index(place: Place, attempt: int) -> int:
@@ -126,7 +137,7 @@ class LiveRuns:
             day = datetime.fromtimestamp(entry["received_unix_ns"] // 10**9, UTC).date().isoformat()
             for number, attempt in enumerate(entry["attempts"]):
                 try:
-                    key = RunKey(attempt["offer"], day, int(attempt["row"]["segment"]))
+                    key = _key(attempt, day)
                     index = row_index(place, number)
                     run = touched.get(key) or self._run(key, entry, attempt)
                     touched[key] = run
@@ -241,9 +252,9 @@ def _manifest(key: RunKey, entry: dict[str, Any], attempt: dict[str, Any]) -> Ru
         name=NAME_PREFIX + key.offer,
         version=__version__,
         started_at=started_at,
-        endpoint=attempt["endpoint"],
-        model=attempt["upstream_model"],
-        protocol=attempt["protocol"],
+        endpoint=key.endpoint,
+        model=key.model,
+        protocol=key.protocol,
         streaming=attempt["row"]["streaming"],
         workload={
             "name": "live traffic",

@@ -7,18 +7,22 @@ FAN = 16
 """So many neighbours of like size become one, and no fewer: each row is rewritten once a tier."""
 
 
+_FULL = 1_000
+
+
 def mergeable(rows: Sequence[int], most_rows: int) -> list[range]:
     """Places of neighbours to merge, in order and apart from each other.
 
     `rows`: the files' sizes, oldest first. `most_rows`: a merged file holds no more. A file's tier is the
-    logarithm of its size to the base FAN; neighbours up to a tier are merged when there are FAN of them.
+    logarithm of its size to the base FAN; neighbours up to a tier are merged when FAN of them are of it. One
+    that is half as large as it may grow is let be.
     """
-    tiers = [int(math.log(max(n, 1), FAN)) for n in rows]
-    for tier in sorted(set(tiers)):
+    tiers = [_FULL if 2 * n >= most_rows else int(math.log(max(n, 1), FAN)) for n in rows]
+    for tier in sorted(set(tiers) - {_FULL}):
         found = [
             piece
             for stretch in _stretches([mine <= tier for mine in tiers])
-            if len(stretch) >= FAN
+            if sum(tiers[place] == tier for place in stretch) >= FAN
             for piece in _pieces(stretch, rows, most_rows)
         ]
         if found:
