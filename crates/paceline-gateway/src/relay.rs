@@ -25,7 +25,12 @@ impl From<Untranslatable> for RelayError {
 #[derive(Debug)]
 enum Way {
     Same,
-    Translated { reader: SseReader, translator: Box<StreamTranslator> },
+    Translated {
+        reader: SseReader,
+        translator: Box<StreamTranslator>,
+        /// An error, or what is no JSON, has come: nothing after it is the answer's.
+        failed: bool,
+    },
 }
 
 /// The way of one answer's events.
@@ -52,6 +57,7 @@ impl Relay {
             Way::Translated {
                 reader: SseReader::new(max_event_bytes),
                 translator: Box::new(StreamTranslator::new(client, upstream, usage_asked)),
+                failed: false,
             }
         };
         Self { way, client, usage_asked, partial: Vec::new(), max_event_bytes }
@@ -65,12 +71,19 @@ impl Relay {
         cost_usd: Option<f64>,
         out: &mut Vec<u8>,
     ) -> Result<(), RelayError> {
-        if let Way::Translated { reader, translator } = &mut self.way {
+        if let Way::Translated { reader, translator, failed } = &mut self.way {
+            if *failed {
+                return Ok(());
+            }
             let begin = out.len();
             let mut failure = None;
             let fed = reader.feed(bytes, &mut |event| {
-                failure = translator.event(event.data, out).err();
-                failure.is_none()
+                let fine = !event.named_error && (event.data == b"[DONE]" || is_fine(event.data));
+                if fine {
+                    failure = translator.event(event.data, out).err();
+                }
+                *failed = !fine || failure.is_some();
+                !*failed
             });
             if fed.is_err() {
                 return Err(RelayError::TooLarge);
@@ -92,9 +105,11 @@ impl Relay {
         match &mut self.way {
             Way::Same if self.partial.is_empty() => Ok(()),
             Way::Same => self.push(b"\n\n", cost_usd, out),
-            Way::Translated { translator, .. } if translator.ended() => Ok(()),
             // An upstream may end with its finish reason and nothing more; the client's protocol wants its end.
-            Way::Translated { .. } => self.push(b"\n\ndata: [DONE]\n\n", cost_usd, out),
+            Way::Translated { translator, .. } if translator.has_stopped() && !translator.ended() => {
+                self.push(b"\n\ndata: [DONE]\n\n", cost_usd, out)
+            }
+            Way::Translated { .. } => Ok(()),
         }
     }
 
@@ -302,6 +317,42 @@ mod tests {
                     "in pieces of {piece}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_translated_stream_that_fails_has_neither_more_nor_an_end() {
+        let said = r#"data: {"choices":[{"index":0,"delta":{"content":"a"}}]}"#;
+        let stop = r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+        let more = format!("{said}\n\n{stop}\n\ndata: [DONE]\n\n");
+        for (failure, ended) in [
+            ("data: {\"error\":{\"message\":\"x\"}}\n\n", false),
+            ("data: {\"choices\":[{\n\n", false),
+            ("", true),
+        ] {
+            let mut relay = Relay::new(Protocol::AnthropicMessages, Protocol::OpenaiChat, true, 1_000);
+            let mut out = Vec::new();
+            for bytes in [format!("{said}\n\n{failure}"), more.clone()] {
+                relay.push(bytes.as_bytes(), None, &mut out).unwrap();
+            }
+            relay.finish(None, &mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.matches("text_delta").count(), if ended { 2 } else { 1 }, "{failure}");
+            assert_eq!(text.contains("message_stop"), ended, "{failure}");
+            assert_eq!(text.contains("stop_reason\":\"end_turn"), ended, "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_translated_stream_that_ends_without_a_word_has_no_end_and_with_its_reason_one() {
+        let said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+        let stop = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+        for (stream, ended) in [(said.to_owned(), false), (format!("{said}{stop}"), true)] {
+            let mut relay = Relay::new(Protocol::AnthropicMessages, Protocol::OpenaiChat, true, 1_000);
+            let mut out = Vec::new();
+            relay.push(stream.as_bytes(), None, &mut out).unwrap();
+            relay.finish(None, &mut out).unwrap();
+            assert_eq!(memmem::find(&out, b"message_stop").is_some(), ended, "{stream}");
         }
     }
 

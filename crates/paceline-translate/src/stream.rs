@@ -61,6 +61,16 @@ impl StreamTranslator {
         }
     }
 
+    /// The upstream has said why the answer ended: all that it had to say has come.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        match &self.to {
+            To::Chat(to) => to.has_stopped(),
+            To::Messages(to) => to.has_stopped(),
+            To::Nothing(..) => false,
+        }
+    }
+
     /// The client's end marker was written.
     #[must_use]
     pub fn ended(&self) -> bool {

@@ -60,6 +60,10 @@ impl ToChat {
         self.ended
     }
 
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.finished || self.ended
+    }
+
     pub(crate) fn event(&mut self, event: &Fields<'_>, out: &mut Vec<u8>) -> Result<(), Untranslatable> {
         if event.reports_error() {
             return Ok(());

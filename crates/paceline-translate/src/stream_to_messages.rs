@@ -64,6 +64,10 @@ impl ToMessages {
         self.ended
     }
 
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stop.is_some() || self.ended
+    }
+
     pub(crate) fn event(&mut self, event: &Fields<'_>, out: &mut Vec<u8>) -> Result<(), Untranslatable> {
         if event.reports_error() {
             return Ok(());

@@ -190,8 +190,7 @@ impl Worker {
         let outcome = if flight.first_token_ns.is_some() { "error_in_stream" } else { "failed" };
         // The body ends as its head has announced: a client may have sent its next request already, so that the
         // connection stays.
-        let ending =
-            Ending { outcome, status: Some(200), code: Some(refusal.code.to_owned()), close: false };
+        let ending = Ending { outcome, status: Some(200), code: Some(refusal.code.to_owned()), close: false };
         self.finish(token, flight, &ending, &last);
     }
 

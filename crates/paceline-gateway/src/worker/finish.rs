@@ -7,6 +7,7 @@ use paceline_io::clock::{now_ns, unix_ns};
 use paceline_wire::{BodyEnd, KIND_EMBEDDING, Observation, Outcome, Protocol};
 
 use super::Worker;
+use super::downgrade;
 use super::exchange::Concluded;
 use super::flight::Flight;
 use super::head;
@@ -58,31 +59,6 @@ fn count(tokens: Option<i64>) -> Option<u64> {
     tokens.and_then(|tokens| u64::try_from(tokens).ok())
 }
 
-/// What the answer names in place of what was asked for; none: it names that, or nothing.
-fn downgrade(concluded: &Concluded) -> Option<String> {
-    let offer = &concluded.purpose.offer;
-    let asked = offer.upstream_model.as_str();
-    let named = concluded.observation().server_model.as_deref();
-    // Servers add dates (`gpt-5-2026-01-01`) or leave the author out (`openai/gpt-5`).
-    let other = named.filter(|named| !named.starts_with(asked) && !asked.ends_with(named));
-    let model = other.map(|named| format!("model {named}"));
-    let tier = concluded.served_tier.as_deref().and_then(|served| {
-        let wanted = offer.extra_body.get("service_tier").or_else(|| offer.extra_body.get("speed"));
-        let lower = match wanted.and_then(serde_json::Value::as_str) {
-            Some("auto") | None => {
-                matches!(offer.tier, crate::table::Tier::Fast | crate::table::Tier::Ultra)
-                    && matches!(served, "default" | "standard" | "flex" | "batch")
-            }
-            Some(wanted) => wanted != served,
-        };
-        lower.then(|| format!("tier {served}"))
-    });
-    match (model, tier) {
-        (Some(model), Some(tier)) => Some(format!("{model}, {tier}")),
-        (model, tier) => model.or(tier),
-    }
-}
-
 impl Worker {
     /// Takes an attempt from its connection, which is used again where that can be. Returns whose it was.
     pub(super) fn take_attempt(&mut self, token: u64, end: BodyEnd) -> Option<(Concluded, u64)> {
@@ -124,7 +100,11 @@ impl Worker {
             Some(price) => Some(cost_usd(price, &usage)),
             None => None,
         };
-        let downgrade = downgrade(concluded);
+        let downgrade = downgrade::named(
+            offer,
+            concluded.observation().server_model.as_deref(),
+            concluded.served_tier.as_deref(),
+        );
         let sent_ns = concluded.row.sent_ns.unwrap_or(purpose.begun_ns);
         let embedding = row.event_kind.contains(&KIND_EMBEDDING);
         let ttft_ns =

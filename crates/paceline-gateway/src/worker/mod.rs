@@ -5,6 +5,7 @@ mod answer;
 mod attempts;
 mod begin;
 mod client;
+mod downgrade;
 mod exchange;
 mod failure;
 mod finish;
