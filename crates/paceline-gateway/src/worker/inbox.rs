@@ -106,7 +106,7 @@ impl Inbox {
 
     fn feed(&mut self, bytes: &[u8], arrival_ns: i64, limits: &ClientLimits) -> Result<usize, InboxError> {
         let Self { reader, head, body, head_ns, wants_continue, .. } = self;
-        let mut too_large = false;
+        let (mut too_large, mut head_too_large) = (false, false);
         let fed = reader.feed(bytes, &mut |part| match part {
             Part::Head(got) => {
                 *head_ns = arrival_ns;
@@ -114,6 +114,7 @@ impl Inbox {
                     got.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
                 let length = got.header("content-length").and_then(|length| length.parse::<usize>().ok());
                 too_large = length.is_some_and(|length| length > limits.body_bytes);
+                head_too_large = head_bytes_of(got) > limits.head_bytes;
                 *head = Some(got.clone());
             }
             Part::Body(piece) if too_large || body.len() + piece.len() > limits.body_bytes => {
@@ -123,6 +124,9 @@ impl Inbox {
             Part::End => {}
         });
         let used = fed.map_err(InboxError::Http)?;
+        if head_too_large {
+            return Err(InboxError::Http(HttpError::HeadTooLarge));
+        }
         if too_large { Err(InboxError::BodyTooLarge) } else { Ok(used) }
     }
 
@@ -166,6 +170,12 @@ impl Inbox {
         let early = std::mem::take(&mut self.early);
         self.take(&early, now_ns, false, limits);
     }
+}
+
+/// Of the lines of a head, with their ends.
+fn head_bytes_of(head: &Head) -> usize {
+    let lines = head.headers.iter().map(|(name, value)| name.len() + value.len() + 4);
+    head.method.len() + head.target.len() + lines.sum::<usize>()
 }
 
 fn skip_blank(bytes: &[u8]) -> &[u8] {
@@ -218,6 +228,18 @@ mod tests {
             let mut inbox = Inbox::new();
             inbox.take(request.as_bytes(), 1, false, &limits());
             assert_eq!(inbox.error, Some(InboxError::BodyTooLarge));
+        }
+    }
+
+    #[test]
+    fn heads_have_a_bound_in_one_read_or_many() {
+        let request = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1_000));
+        for piece in [7, request.len()] {
+            let mut inbox = Inbox::new();
+            for bytes in request.as_bytes().chunks(piece) {
+                inbox.take(bytes, 1, false, &limits());
+            }
+            assert_eq!(inbox.error, Some(InboxError::Http(HttpError::HeadTooLarge)), "in pieces of {piece}");
         }
     }
 
