@@ -16,7 +16,8 @@ WIDTH = 80
 # What a group that has no name is called: a request without key, one that no offer was asked for.
 NO_NAME = "-"
 _TOTAL = "TOTAL"
-_SHORTEST_NAME = 8
+_SHORTEST_NAME = 5
+_TIMES = ("day", "hour")
 # Of fewer streams the p95 is the maximum, or nearly.
 FEWEST_FOR_P95 = 20
 _Column = tuple[str, Callable[[UsageRow, Usage], str]]
@@ -125,7 +126,7 @@ def _table(usage: Usage, columns: Sequence[_Column], width: int) -> list[str]:
     names[-1] = [_TOTAL, *[""] * (len(by) - 1)] if by else []
     wide = [max(len(line[place]) for line in figures) for place in range(len(columns))]
     room = width - sum(wide) - 2 * len(wide)
-    narrow = _name_widths([max(len(line[place]) for line in names) for place in range(len(by))], room)
+    narrow = _name_widths(by, [max(len(line[place]) for line in names) for place in range(len(by))], room)
     lines = []
     for named, line in zip(names, figures, strict=True):
         left = [shorten(n, most).ljust(most) for n, most in zip(named, narrow, strict=True)]
@@ -134,12 +135,14 @@ def _table(usage: Usage, columns: Sequence[_Column], width: int) -> list[str]:
     return lines
 
 
-def _name_widths(needed: list[int], room: int) -> list[int]:
-    """Of names that need more than there is room for, the widest are cut first."""
+def _name_widths(by: Sequence[str], needed: list[int], room: int) -> list[int]:
+    """Of names that need more than there is room for, the widest are cut first, and times last."""
     room -= 2 * max(len(needed) - 1, 0)
     widths = list(needed)
-    while widths and sum(widths) > room and max(widths) > _SHORTEST_NAME:
-        widths[widths.index(max(widths))] -= 1
+    for mine in ([name not in _TIMES for name in by], [name in _TIMES for name in by]):
+        places = [place for place, is_mine in enumerate(mine) if is_mine]
+        while sum(widths) > room and any(widths[place] > _SHORTEST_NAME for place in places):
+            widths[max(places, key=widths.__getitem__)] -= 1
     return widths
 
 

@@ -1,0 +1,79 @@
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paceline.cli.main import run
+from tests.support.ledger import append, entry
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    now = datetime.now(UTC)
+    append(
+        tmp_path, entry(0, at=now - timedelta(minutes=5)), entry(1, at=now - timedelta(days=30), key="key_b")
+    )
+    return tmp_path
+
+
+def test_the_last_week_by_model(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["usage"]) == 0
+    out = capsys.readouterr().out
+    assert "\ndemo " in out
+    assert out.split("TOTAL")[1].split()[0] == "1"
+
+
+def test_all_of_it_by_key(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["usage", "--since", "all", "--by", "key", "--csv", "-"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split(",")[0] for line in out.splitlines()] == ["key", "key_a", "key_b"]
+
+
+def test_json_to_a_file_beside_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / "usage.json"
+    assert run(["usage", "--since", "60d", "--until", "1d", "--by", "day,key", "--json", str(path)]) == 0
+    assert json.loads(path.read_text())["total"]["requests"] == 1
+    told = capsys.readouterr()
+    assert "key_b" in told.out
+    assert f"wrote {path}" in told.err
+
+
+def test_an_empty_window_is_no_error(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["usage", "--since", "1m"]) == 0
+    assert capsys.readouterr().out.startswith("no requests since ")
+
+
+def test_without_a_gateway_there_is_nothing_and_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path / "new"))
+    assert run(["usage", "--since", "all"]) == 0
+    assert capsys.readouterr().out == "no requests of all times\n"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--since", "yesterday"], "--since"),
+        (["--until", "2026-02-30"], "--until"),
+        (["--since", "1d", "--until", "2d"], "--since is not before --until"),
+        (["--by", "modle"], "did you mean model?"),
+        (["--sort", "price"], "--sort"),
+        (["--limit", "0"], "--limit"),
+        (["--csv", "-", "--json", "-"], "both go to"),
+    ],
+)
+def test_wrong_usage(home: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str) -> None:
+    assert run(["usage", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_lines_that_could_not_be_read_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    append(home, b"{\n")
+    assert run(["usage"]) == 0
+    err = capsys.readouterr().err
+    assert "1 lines of the ledger could not be read" in err
+    assert "it is not JSON" in err

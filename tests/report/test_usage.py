@@ -1,0 +1,100 @@
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paceline.report.usage import CSV_FIGURES, usage_csv, usage_dict, usage_json, usage_text
+from paceline.store.usage import Usage, UsageQuery, usage
+from tests.support.ledger import append, attempt, entry
+from tests.support.ledger import usage as used
+
+SINCE = datetime(2026, 11, 23, 13, 48, tzinfo=UTC)
+LONG = "organisation/a-model-with-a-name-that-is-much-longer-than-any-table-has-room-for"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """21 requests of `demo`, at 0.002 USD, and one of a model with a long name whose price is not known."""
+    tokens = used(prompt=1_000, completion=200, reasoning=50, cached=400)
+    append(tmp_path, *(entry(n, attempts=[attempt(used=tokens, cost_usd=0.002)]) for n in range(21)))
+    append(tmp_path, entry(30, attempts=[attempt(model=LONG, cost_usd=None)], key=None))
+    return tmp_path
+
+
+def found(home: Path, **asked: Any) -> Usage:
+    return usage(UsageQuery(since=SINCE, **asked), at=home)
+
+
+def test_the_tables(home: Path) -> None:
+    text = usage_text(found(home))
+    assert text.splitlines() == [
+        "Requests since 2026-11-23 13:48 UTC",
+        "",
+        "MODEL                          REQUESTS  PROMPT  CACHED  OUTPUT  REASON      USD",
+        "demo                                 21   21.0k   8.40k   4.20k   1.05k    0.042",
+        "organisation/a-model-with-...         1     100       0       4       0   >=0.00",
+        "TOTAL                                22   21.1k   8.40k   4.20k   1.05k  >=0.042",
+        "",
+        "MODEL                             OK %  TTFT ms  p95  TOK/S  % REQ  % TOK  % USD",
+        "demo                               100      100  100  5,000   95.5   99.6    100",
+        "organisation/a-model-with-a-n...   100      100    -    100    4.5    0.4      0",
+        "TOTAL                              100      100  100  5,000    100    100    100",
+        "",
+        "TTFT (median and p95) and TOK/S (median) are of 22 streams of the offers asked.",
+        ">= at least: of some tokens the price is not known.",
+    ]
+
+
+@pytest.mark.parametrize("by", [(), ("model",), ("model", "key", "day"), ("hour", "app", "offer", "tier")])
+def test_every_table_fits_eighty_columns(home: Path, by: tuple[str, ...]) -> None:
+    text = usage_text(found(home, by=by, limit=1))
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_wide_terminal_shows_whole_names(home: Path) -> None:
+    assert LONG in usage_text(found(home), 160)
+    assert LONG not in usage_text(found(home))
+
+
+def test_of_nothing_it_says_so(tmp_path: Path) -> None:
+    assert usage_text(found(tmp_path, model="demo")) == "no requests since 2026-11-23 13:48 UTC, model demo\n"
+    assert usage_text(usage(UsageQuery(), at=tmp_path)) == "no requests of all times\n"
+    assert usage_dict(found(tmp_path))["rows"] == []
+
+
+def test_names_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    append(tmp_path, entry(0, app_title="\x1b[2Jevil"))
+    text = usage_text(found(tmp_path, by=("app",)))
+    assert "\x1b" not in text
+    assert "evil" in text
+
+
+def test_csv_has_a_line_a_group(home: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(usage_csv(found(home, by=("model", "key"))))))
+    assert list(rows[0]) == ["model", "key", *CSV_FIGURES]
+    assert [(row["model"], row["key"], row["requests"]) for row in rows] == [
+        ("demo", "key_a", "21"),
+        (LONG, "", "1"),
+    ]
+    assert float(rows[0]["cost_usd"]) == pytest.approx(0.042, abs=1e-9)
+    assert [row["cost_is_partial"] for row in rows] == ["false", "true"]
+
+
+def test_json_is_as_the_guide_says(home: Path) -> None:
+    document = json.loads(usage_json(found(home, by=("model",), key="key_a")))
+    assert (document["schema"], document["by"], document["groups"]) == ("paceline.usage/1", ["model"], 1)
+    assert document["filters"] == {"key": "key_a"}
+    assert document["since"] == "2026-11-23T13:48:00+00:00"
+    assert document["figures_of"] == "attempts"
+    row = document["rows"][0]
+    assert row["group"] == {"model": "demo"}
+    assert (row["requests"], row["prompt_tokens"], row["ok_share"]) == (21, 21_000, 1.0)
+    assert row["tokens_share"] == 1.0
+    assert document["total"]["group"] == {"model": None}
+    guide = (Path(__file__).parents[2] / "docs/guides/usage.md").read_text()
+    for name in (*document, *row):
+        assert f'"{name}"' in guide, name
