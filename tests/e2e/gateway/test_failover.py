@@ -22,7 +22,7 @@ BAD_PRICE = {"input_usd_per_mtok": 3.0, "output_usd_per_mtok": 5.0, "request_usd
 GOOD_PRICE = {"input_usd_per_mtok": 7.0, "output_usd_per_mtok": 11.0, "request_usd": 0.002}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One request: with the faulty offer alone, or with a good one behind it."""
 

@@ -49,7 +49,7 @@ def test_nothing_of_the_clients_authorisation_goes_upstream(
     assert CLIENTS not in json.dumps(seen.headers)
     assert seen.headers["authorization"] == f"Bearer {UPSTREAMS}"
     assert seen.headers["x-own"] == "yes"
-    for name in ("cookie", "x-api-key", "x-forwarded-for", "proxy-authorization", "http-referer", "x-title"):
+    for name in ("cookie", "x-forwarded-for", "proxy-authorization", "http-referer", "x-title"):
         assert name not in seen.headers
     assert seen.headers["host"] == upstream.url.removeprefix("http://")
 

@@ -79,6 +79,8 @@ _REFUSED = Effect("client", "http_error", "", 400, ("error",))
 _HUNG_UP = ("client_gone", "complete")
 _NO_ANSWER = _fails("malformed", "upstream_failed", "complete")
 _EMPTY = Effect("empty", "empty")
+_NOTHING = _fails("empty", "upstream_failed", "complete")
+_CUT_SHORT = Effect("breaks", "truncated", "upstream_cut")
 
 FAULTS: tuple[FaultCase, ...] = (
     FaultCase("http_400", {"kind": "http_400"}, _REFUSED, _REFUSED),
@@ -91,7 +93,9 @@ FAULTS: tuple[FaultCase, ...] = (
     *_break("cut", _fails("truncated", "upstream_failed", "cut")),
     FaultCase("cut-half", {"kind": "cut"}, None, _fails("truncated", "upstream_failed", "cut")),
     *_break("reset", _fails("truncated", "upstream_failed", "reset")),
-    *_break("end_early", _fails("truncated", "upstream_failed", "complete"), GOOD),
+    # Before the first token it is as an answer without one.
+    FaultCase("end_early-first", {"kind": "end_early", "after_events": 0}, _NOTHING),
+    FaultCase("end_early-later", {"kind": "end_early", "after_events": BEFORE}, _CUT_SHORT, None),
     *_break("stall", _fails("timeout", "upstream_timeout", "client_gone", status=504)),
     *_break("malformed_json", _fails("malformed", "upstream_failed", *_HUNG_UP)),
     FaultCase("not_sse", {"kind": "not_sse"}, _NO_ANSWER, _NO_ANSWER),

@@ -66,6 +66,7 @@ impl Worker {
         let Some(client_token) = exchange.purpose.client else { return false };
         let (offer, role) = (exchange.purpose.offer.clone(), exchange.purpose.role);
         exchange.note_tier(&held);
+        let has_token = exchange.token_events() > 0;
         let ttft_ns = exchange.first_token_ns().zip(exchange.sent_ns).map(|(first, sent)| first - sent);
         if let Some(ttft_ns) = ttft_ns {
             exchange.permit.first_token(ttft_ns, now_ns());
@@ -75,7 +76,7 @@ impl Worker {
             return false;
         };
         flight.committed = Some(token);
-        flight.first_token_ns = Some(now_ns());
+        flight.first_token_ns = has_token.then(now_ns);
         flight.body = Vec::new();
         flight.candidates.clear();
         for rival in std::mem::take(&mut flight.live) {
