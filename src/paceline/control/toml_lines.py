@@ -1,6 +1,7 @@
 """On which line of a TOML text each table and key stands: `tomllib` does not say."""
 
 import re
+from bisect import bisect_left
 from contextlib import suppress
 
 Path = tuple[str | int, ...]
@@ -37,6 +38,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._breaks = [found.start() for found in re.finditer("\n", text)]
         # How many tables of a list of tables there are so far.
         self._counts: dict[Path, int] = {}
         self.lines: dict[Path, int] = {}
@@ -133,7 +135,7 @@ class _Scanner:
                 place += 1
 
     def _note(self, path: Path, at: int) -> None:
-        self.lines.setdefault(path, self._text.count("\n", 0, at) + 1)
+        self.lines.setdefault(path, bisect_left(self._breaks, at) + 1)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
         found = pattern.match(self._text, self._at)
