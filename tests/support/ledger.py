@@ -98,6 +98,7 @@ def entry(
     costs = [one["cost_usd"] for one in tried]
     ends = [one["row"]["end_ns"] for one in tried]
     return {
+        "schema": "paceline.ledger/1",
         "id": f"gen-{number:026d}",
         "received_unix_ns": unix_ns(at),
         "received_ns": received_ns,

@@ -15,7 +15,10 @@ _OPTIONAL_TEXT = (str, type(None))
 _OPTIONAL_INT = (int, type(None))
 _NUMBER = (int, float)
 
+SCHEMA = "paceline.ledger/1"
+
 ENTRY_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "schema": (str,),
     "id": (str,),
     "received_unix_ns": (int,),
     "received_ns": (int,),
@@ -87,6 +90,8 @@ def read_entry(raw: bytes) -> dict[str, Any]:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is not JSON"
         raise ValueError(why) from None
     _check(entry, ENTRY_FIELDS, "")
+    if entry["schema"] != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA}")
     for place, attempt in enumerate(entry["attempts"]):
         where = f"attempts[{place}]."
         _check(attempt, ATTEMPT_FIELDS, where)
