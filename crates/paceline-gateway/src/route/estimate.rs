@@ -1,5 +1,7 @@
 //! From weighted samples, some of them censored, to quantiles and probabilities with intervals.
 
+use std::sync::{Arc, OnceLock};
+
 use serde::Serialize;
 
 /// Two-sided 95 %.
@@ -57,15 +59,25 @@ pub(crate) struct Weighed {
 }
 
 /// A distribution function, estimated by Kaplan and Meier (1958) with weights: a censored sample is taken to be spread
-/// over what is later than it.
-#[derive(Debug, Clone, PartialEq)]
+/// over what is later than it. A clone shares the steps.
+#[derive(Debug, Clone)]
 pub(crate) struct Distribution {
+    steps: Arc<Steps>,
+    /// All values are times this.
+    scale: f64,
+    effective: f64,
+}
+
+#[derive(Debug)]
+struct Steps {
     /// Value, and the function before and after it; values grow.
     steps: Vec<Step>,
     /// The largest observation, censored or not.
     largest: f64,
     /// `(sum w)^2 / sum w^2` (Kish): so many equal samples tell as much.
     effective: f64,
+    mean: f64,
+    mean_inverse: OnceLock<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,9 +94,8 @@ impl Step {
 }
 
 impl Distribution {
-    /// From samples in the order of their values, a censored one after the others of its value; values are multiplied
-    /// by `scale`, the effective count by `freshness`. None without any weight.
-    pub(crate) fn new(sorted: &[Weighed], scale: f64, freshness: f64) -> Option<Self> {
+    /// From samples in the order of their values, a censored one after the others of its value. None without any weight.
+    pub(crate) fn new(sorted: &[Weighed]) -> Option<Self> {
         let (mut sum, mut squares, mut any_censored) = (0.0, 0.0, false);
         for sample in sorted {
             sum += sample.weight;
@@ -95,32 +106,43 @@ impl Distribution {
             return None;
         }
         let mut steps = Vec::with_capacity(sorted.len());
-        let largest = sorted.last().map_or(0.0, |last| last.value) * scale;
         if any_censored {
-            Self::kaplan_meier(sorted, scale, sum, &mut steps);
+            Self::kaplan_meier(sorted, sum, &mut steps);
         } else {
             let inverse = 1.0 / sum;
             let mut after = 0.0;
             for sample in sorted {
                 let before = after;
                 after += sample.weight * inverse;
-                steps.push(Step { value: sample.value * scale, before, after });
+                steps.push(Step { value: sample.value, before, after });
             }
             if let Some(last) = steps.last_mut() {
                 last.after = 1.0;
             }
         }
-        Some(Self { steps, largest, effective: sum * sum / squares * freshness })
+        let largest = sorted.last().map_or(0.0, |last| last.value);
+        let reached = steps.last().map_or(0.0, |last| last.after);
+        let seen: f64 = steps.iter().map(|step| (step.after - step.before) * step.value).sum();
+        let effective = sum * sum / squares;
+        let mean = seen + (1.0 - reached) * largest;
+        let steps = Steps { steps, largest, effective, mean, mean_inverse: OnceLock::new() };
+        Some(Self { steps: Arc::new(steps), scale: 1.0, effective })
     }
 
-    fn kaplan_meier(sorted: &[Weighed], scale: f64, sum: f64, steps: &mut Vec<Step>) {
+    /// The same with its values times `scale`, and its effective count times `freshness`.
+    pub(crate) fn scaled(&self, scale: f64, freshness: f64) -> Self {
+        let effective = self.steps.effective * freshness;
+        Self { steps: Arc::clone(&self.steps), scale: self.scale * scale, effective }
+    }
+
+    fn kaplan_meier(sorted: &[Weighed], sum: f64, steps: &mut Vec<Step>) {
         let mut at_risk = sum;
         let mut later = 1.0;
         for sample in sorted {
             if !sample.censored && sample.weight > 0.0 {
                 let before = 1.0 - later;
                 later *= (1.0 - sample.weight / at_risk).max(0.0);
-                steps.push(Step { value: sample.value * scale, before, after: 1.0 - later });
+                steps.push(Step { value: sample.value, before, after: 1.0 - later });
             }
             at_risk = (at_risk - sample.weight).max(sample.weight * 1e-12);
         }
@@ -131,23 +153,35 @@ impl Distribution {
         self.effective
     }
 
+    fn steps(&self) -> &[Step] {
+        &self.steps.steps
+    }
+
+    /// The function after so many steps.
+    fn after(&self, steps: usize) -> f64 {
+        steps.checked_sub(1).and_then(|last| self.steps().get(last)).map_or(0.0, |step| step.after)
+    }
+
     fn reached(&self) -> f64 {
-        self.steps.last().map_or(0.0, |last| last.after)
+        self.after(self.steps().len())
     }
 
     /// The q-quantile, linear between the middles of the steps (Hazen's positions, which take weights). True: only a
     /// lower bound is known, for what lies beyond was censored.
     pub(crate) fn quantile(&self, q: f64) -> (f64, bool) {
-        let place = self.steps.partition_point(|step| step.middle() < q);
-        match (place.checked_sub(1).and_then(|earlier| self.steps.get(earlier)), self.steps.get(place)) {
-            (None, Some(first)) => (first.value, false),
-            (Some(left), Some(right)) => {
-                let width = right.middle() - left.middle();
-                let share = if width > 0.0 { (q - left.middle()) / width } else { 0.0 };
-                (left.value + share * (right.value - left.value), false)
-            }
-            (_, None) => (self.largest, self.reached() < 1.0 - 1e-9),
-        }
+        let steps = self.steps();
+        let place = steps.partition_point(|step| step.middle() < q);
+        let (value, at_least) =
+            match (place.checked_sub(1).and_then(|earlier| steps.get(earlier)), steps.get(place)) {
+                (None, Some(first)) => (first.value, false),
+                (Some(left), Some(right)) => {
+                    let width = right.middle() - left.middle();
+                    let share = if width > 0.0 { (q - left.middle()) / width } else { 0.0 };
+                    (left.value + share * (right.value - left.value), false)
+                }
+                (_, None) => (self.steps.largest, self.reached() < 1.0 - 1e-9),
+            };
+        (value * self.scale, at_least)
     }
 
     /// The q-quantile with its interval: the quantiles at the ranks that bound a binomial of the effective count. An
@@ -165,18 +199,16 @@ impl Distribution {
 
     /// The share of samples at or below a value.
     pub(crate) fn at(&self, value: f64) -> f64 {
-        let place = self.steps.partition_point(|step| step.value <= value);
-        place.checked_sub(1).and_then(|last| self.steps.get(last)).map_or(0.0, |step| step.after)
+        let value = value / self.scale;
+        self.after(self.steps().partition_point(|step| step.value <= value))
     }
 
     /// Where a value stands among the samples, from 0 to 1, never quite either: the middle of the step that it meets.
     pub(crate) fn rank(&self, value: f64) -> f64 {
-        let below = self.steps.partition_point(|step| step.value < value);
-        let upto = self.steps.partition_point(|step| step.value <= value);
-        let after = |place: usize| {
-            place.checked_sub(1).and_then(|last| self.steps.get(last)).map_or(0.0, |step| step.after)
-        };
-        smoothed(0.5 * (after(below) + after(upto)), self.effective)
+        let value = value / self.scale;
+        let below = self.after(self.steps().partition_point(|step| step.value < value));
+        let upto = self.after(self.steps().partition_point(|step| step.value <= value));
+        smoothed(0.5 * (below + upto), self.effective)
     }
 
     /// The probability that the next one is at or below a value: the share seen, taken towards one half by as much as
@@ -188,14 +220,17 @@ impl Distribution {
 
     /// The mean; what is censored beyond the last step counts as the largest observation, so it is then a lower bound.
     pub(crate) fn mean(&self) -> f64 {
-        let seen: f64 = self.steps.iter().map(|step| (step.after - step.before) * step.value).sum();
-        seen + (1.0 - self.reached()) * self.largest
+        self.steps.mean * self.scale
     }
 
     /// The mean of 1 / value, as a time a token is of a rate.
     pub(crate) fn mean_inverse(&self) -> f64 {
-        let seen: f64 = self.steps.iter().map(|step| (step.after - step.before) / step.value.max(1e-9)).sum();
-        seen + (1.0 - self.reached()) / self.largest.max(1e-9)
+        let of_steps = || {
+            let seen: f64 =
+                self.steps().iter().map(|step| (step.after - step.before) / step.value.max(1e-12)).sum();
+            seen + (1.0 - self.reached()) / self.steps.largest.max(1e-12)
+        };
+        self.steps.mean_inverse.get_or_init(of_steps) / self.scale
     }
 }
 
@@ -222,7 +257,7 @@ mod tests {
     #[test]
     fn equal_weights_by_hand() {
         let samples: Vec<Weighed> = (1..=4).map(|value| sample(f64::from(value), 2.0, false)).collect();
-        let seen = Distribution::new(&samples, 10.0, 1.0).unwrap();
+        let seen = Distribution::new(&samples).unwrap().scaled(10.0, 1.0);
         near(seen.effective(), 4.0);
         // Steps reach 1/4, 1/2, 3/4, 1; their middles are 1/8, 3/8, 5/8, 7/8.
         near(seen.quantile(0.5).0, 25.0);
@@ -241,14 +276,14 @@ mod tests {
     #[test]
     fn weights_by_hand() {
         let samples = [sample(1.0, 1.0, false), sample(2.0, 3.0, false), sample(9.0, 0.0, false)];
-        let seen = Distribution::new(&samples, 1.0, 0.5).unwrap();
+        let seen = Distribution::new(&samples).unwrap().scaled(1.0, 0.5);
         // (1 + 3)^2 / (1 + 9), half of it fresh.
         near(seen.effective(), 0.8);
         near(seen.at(1.0), 0.25);
         near(seen.mean(), 1.75);
         // Middles 1/8 and 5/8.
         near(seen.quantile(0.375).0, 1.5);
-        assert!(Distribution::new(&[sample(1.0, 0.0, false)], 1.0, 1.0).is_none());
+        assert!(Distribution::new(&[sample(1.0, 0.0, false)]).is_none());
     }
 
     #[test]
@@ -261,7 +296,7 @@ mod tests {
             sample(3.0, 1.0, false),
             sample(4.0, 1.0, true),
         ];
-        let seen = Distribution::new(&samples, 1.0, 1.0).unwrap();
+        let seen = Distribution::new(&samples).unwrap();
         near(seen.at(1.0), 0.2);
         near(seen.at(2.0), 0.4);
         near(seen.at(3.0), 0.7);
@@ -269,7 +304,7 @@ mod tests {
         assert_eq!(seen.quantile(0.95), (4.0, true), "only known to be later");
         assert_eq!(seen.figure(0.95).hi, None);
         near(seen.mean(), 0.2 + 0.4 + 0.3 * 3.0 + 0.3 * 4.0);
-        let none_came = Distribution::new(&[sample(5.0, 1.0, true)], 1.0, 1.0).unwrap();
+        let none_came = Distribution::new(&[sample(5.0, 1.0, true)]).unwrap();
         assert_eq!(none_came.quantile(0.5), (5.0, true));
         near(none_came.at(9.0), 0.0);
         near(none_came.mean(), 5.0);
@@ -286,7 +321,7 @@ mod tests {
     #[test]
     fn few_samples_bound_no_tail() {
         let samples: Vec<Weighed> = (1..=20).map(|value| sample(f64::from(value), 1.0, false)).collect();
-        let seen = Distribution::new(&samples, 1.0, 1.0).unwrap();
+        let seen = Distribution::new(&samples).unwrap();
         assert_eq!(seen.figure(0.95).hi, None, "0.95^20 is 0.36");
         assert!(seen.figure(0.5).hi.is_some() && seen.figure(0.5).lo.is_some());
     }
@@ -310,7 +345,7 @@ mod tests {
                         })
                         .collect();
                     samples.sort_by(|a, b| a.value.total_cmp(&b.value));
-                    let figure = Distribution::new(&samples, 1.0, 1.0).unwrap().figure(q);
+                    let figure = Distribution::new(&samples).unwrap().figure(q);
                     closed += i32::from(figure.lo.is_some() && figure.hi.is_some());
                     covered += i32::from(
                         figure.lo.is_none_or(|lo| lo <= truth) && figure.hi.is_none_or(|hi| hi >= truth),
@@ -333,7 +368,7 @@ mod tests {
                     let mut samples: Vec<Weighed> =
                         (0..n).map(|_| sample(draw(&mut rng), 1.0, false)).collect();
                     samples.sort_by(|a, b| a.value.total_cmp(&b.value));
-                    let share = Distribution::new(&samples, 1.0, 1.0).unwrap().probability(deadline);
+                    let share = Distribution::new(&samples).unwrap().probability(deadline);
                     predicted += share.value / 1000.0;
                     covered += i32::from(share.lo <= truth && truth <= share.hi);
                 }
@@ -356,7 +391,7 @@ mod tests {
                 })
                 .collect();
             samples.sort_by(|a, b| a.value.total_cmp(&b.value).then(a.censored.cmp(&b.censored)));
-            sum += Distribution::new(&samples, 1.0, 1.0).unwrap().quantile(0.5).0;
+            sum += Distribution::new(&samples).unwrap().quantile(0.5).0;
         }
         let mean = sum / 300.0;
         assert!((mean - 2.0_f64.ln()).abs() < 0.02, "{mean} for {}", 2.0_f64.ln());

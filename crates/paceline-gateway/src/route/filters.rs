@@ -16,6 +16,9 @@ const IMAGES: [&str; 4] = ["images", "image", "vision", "image_input"];
 /// answer would be another one.
 const NEEDED: [&str; 2] = ["tools", "tool_choice"];
 
+/// What was seen longer ago than this part of the window says little of now.
+const STALE: i64 = 40;
+
 /// What removed an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Constraint {
@@ -195,15 +198,28 @@ fn price(most: &MaxPrice, offer: &Offer) -> Result<(), Why> {
     Ok(())
 }
 
-/// Removes the offers that do not meet the deadlines with the probability that the policy wants. Where no offer is
-/// known, none is removed for being unknown.
+/// Removes the offers that do not meet the deadlines with the probability that the policy wants. Who refuses must know:
+/// where no offer is known to meet them, one stays that may yet, since the interval of its probability reaches what is
+/// wanted; so does an unknown one, until enough requests are trying it, and, for one request at a time, one of which
+/// nothing new was seen for a while.
 pub(super) fn by_deadline(request: &PlanRequest<'_>, judged: &mut Vec<Judged>, left_out: &mut Vec<LeftOut>) {
     let (first, end) = left_ns(request);
     if first.is_none() && end.is_none() {
         return;
     }
     let wanted = request.table.policy.deadline_confidence;
+    let at_once = request.table.policy.min_samples.max(1);
+    let meets = |offer: &Judged| offer.in_time.is_none_or(|in_time| in_time.value * offer.success >= wanted);
+    let one_does =
+        judged.iter().any(|offer| !offer.cold && offer.readiness != Readiness::Resting && meets(offer));
     let none_known = judged.iter().all(|offer| offer.cold);
+    let stale_ns = request.table.policy.window_ns / STALE;
+    let may_try = |offer: &Judged| {
+        let stale = offer.seen_ns.is_none_or(|seen_ns| request.now_ns - seen_ns > stale_ns);
+        let unknown = offer.cold && (none_known || offer.in_flight < at_once);
+        let unsure = offer.in_time.is_some_and(|in_time| in_time.hi * offer.success >= wanted);
+        !one_does && ((!offer.cold && unsure) || unknown || (stale && offer.in_flight == 0))
+    };
     let past = first.into_iter().chain(end).any(|left_ns| left_ns <= 0);
     judged.retain(|offer| {
         let why = if past {
@@ -211,11 +227,10 @@ pub(super) fn by_deadline(request: &PlanRequest<'_>, judged: &mut Vec<Judged>, l
         } else if offer.readiness == Readiness::Resting {
             Some("it is not asked at present: its breaker is open or it cools down".to_owned())
         } else {
-            offer.in_time.and_then(|in_time| {
-                let met = in_time.value * offer.success >= wanted;
-                let unknown = none_known && offer.cold;
-                (!met && !unknown).then(|| missed(&in_time, offer, wanted))
-            })
+            offer
+                .in_time
+                .filter(|_| !meets(offer) && !may_try(offer))
+                .map(|in_time| missed(&in_time, offer, wanted))
         };
         let Some(text) = why else { return true };
         let names = match (first, end) {

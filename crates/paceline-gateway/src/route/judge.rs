@@ -91,7 +91,9 @@ pub(super) fn judge(
         let time_ns = offer.ttft_ns + offer.output_tokens * offer.ns_a_token;
         // An unknown price is taken to be as the dearest known one.
         let price = offer.price_usd.unwrap_or(dearest);
-        offer.bill_usd = (price + worth * time_ns) / offer.success.max(1e-3);
+        // Of equals the known one.
+        let unknown = if offer.cold { 1.0 + 1e-6 } else { 1.0 };
+        offer.bill_usd = unknown * (price + worth * time_ns) / offer.success.max(1e-3);
     }
     judged
 }

@@ -11,6 +11,8 @@ use crate::ask::Sort;
 /// Bills so near to the least are taken for equal: then the offer with less in flight is first, so that equals share
 /// the load.
 const EQUAL: f64 = 1.05;
+/// With deadlines the cheapest offer goes first of those whose probability is so near to that of the surest.
+const DEADLINE_SLACK: f64 = 0.02;
 /// An exploration that is due is taken up by this share of the requests, so that it follows no rhythm of the traffic.
 const TAKEN_UP: f64 = 0.5;
 /// An offer that has told nothing for this share of the window is explored again: it may have become better.
@@ -47,7 +49,6 @@ pub(super) fn order(
     } else {
         wanted.sort.map_or(By::Bill, By::Sort)
     };
-    let named = |offer: &Judged| rank_in_order(request, offer);
     let late = |offer: &Judged| wants_more(request) && !offer.meets_preferred;
     // A half-open breaker's one request is a risk that a deadline does not allow, and an unknown offer gets no more
     // requests at once than it takes to know it.
@@ -56,32 +57,24 @@ pub(super) fn order(
         let crowded = offer.cold && offer.in_flight >= request.table.policy.min_samples.max(1);
         (deadline && (offer.half_open || offer.cold)) || (crowded && by == By::Bill)
     };
-    let key = |offer: &Judged| {
-        (
-            named(offer) == usize::MAX && by == By::Order,
-            late(offer),
-            named(offer),
-            offer.readiness,
-            held_back(offer),
-        )
+    // The cheapest of those that are in time about as surely as the surest: a little surer is worth a little, and
+    // much is worth all.
+    let surest = judged.iter().filter(|offer| !held_back(offer)).map(sureness).fold(0.0, f64::max);
+    let less_sure = |offer: &Judged| by == By::Deadline && sureness(offer) < surest - DEADLINE_SLACK;
+    let class = |offer: &Judged| {
+        let held_back = held_back(offer) || less_sure(offer);
+        (late(offer), rank_in_order(request, offer), offer.readiness, held_back)
     };
     judged.sort_by(|a, b| {
-        let class = |offer: &Judged| {
-            let (unnamed, late, rank, readiness, held) = key(offer);
-            (late, unnamed, rank, readiness, held)
-        };
         class(a)
             .cmp(&class(b))
             .then_with(|| objective(request, by, a).total_cmp(&objective(request, by, b)))
             .then_with(|| a.cold.cmp(&b.cold))
-            .then_with(|| b_in_time(b).total_cmp(&b_in_time(a)))
+            .then_with(|| sureness(b).total_cmp(&sureness(a)))
             .then_with(|| a.bill_usd.total_cmp(&b.bill_usd))
     });
     if by == By::Bill {
-        share_among_equals(state, judged, |offer| {
-            let (unnamed, late, rank, readiness, held) = key(offer);
-            (late, unnamed, rank, readiness, held)
-        });
+        share_among_equals(state, judged, class);
     }
     let mut verdict = Verdict { by, explored: false };
     if !deadline && by != By::Order && by != By::Sort(Sort::Price) && wanted.allow_fallbacks {
@@ -91,7 +84,7 @@ pub(super) fn order(
     verdict
 }
 
-fn b_in_time(offer: &Judged) -> f64 {
+fn sureness(offer: &Judged) -> f64 {
     offer.in_time.map_or(0.0, |share| share.value)
 }
 
@@ -212,7 +205,9 @@ impl Verdict {
             By::Order => format!("{others}first that can answer in the order asked for"),
             By::Deadline => {
                 let share = first.in_time.map_or(0.0, |share| share.value);
-                format!("{others}cheapest that is in time with probability {share:.2} ({price}){known}")
+                format!(
+                    "{others}least expected bill of those in time as surely: probability {share:.2}, {price}{known}"
+                )
             }
             By::Sort(Sort::Price) => format!("{others}lowest price ({price})"),
             By::Sort(Sort::Latency) => format!("{others}lowest TTFT ({ms:.0} ms){known}"),

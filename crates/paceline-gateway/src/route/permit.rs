@@ -60,11 +60,6 @@ impl Permit {
     pub(crate) fn ticket(&self) -> Option<u64> {
         self.told.then_some(self.ticket)
     }
-
-    /// The offer's id.
-    pub(crate) fn offer(&self) -> &str {
-        &self.offer
-    }
 }
 
 impl Drop for Permit {

@@ -81,11 +81,28 @@ fn what_nobody_meets_is_refused_with_each_offers_figures() {
 fn where_nobody_is_known_nobody_is_ruled_out() {
     let bench = Bench::new(&document(&[offer("a", 1.0), offer("b", 2.0)]));
     assert_eq!(bench.ids(&within(300)).len(), 2);
-    // But a cold one is, beside one that is known to be too slow.
+    // Nor is an unknown one beside one that is known to be too slow, until five requests are trying it.
     let mut bench = bench;
     bench.warm("a", 40, 2000.0, 20.0);
+    assert_eq!(bench.ids(&within(300)), ["b"]);
+    let trying: Vec<_> = (0..5).map(|_| bench.router.admit(&bench.table, 1, bench.now_ns).unwrap()).collect();
     let refusal = bench.plan(&within(300)).unwrap_err();
     assert!(refusal.message.contains("b: deadline_ms: too little is known of it"), "{}", refusal.message);
+    drop(trying);
+    // Beside one that is known to be in time it comes second.
+    bench.warm("a", 40, 100.0, 20.0);
+    assert_eq!(bench.ids(&within(300))[0], "a");
+}
+
+#[test]
+fn what_was_refused_for_is_looked_at_again() {
+    let mut bench = Bench::new(&document(&[offer("a", 1.0)]));
+    bench.warm("a", 40, 2000.0, 20.0);
+    assert!(bench.plan(&within(300)).is_err());
+    bench.now_ns += 20 * S;
+    assert!(bench.plan(&within(300)).is_ok(), "nothing new was seen for a while: one may try");
+    let _trying = bench.router.admit(&bench.table, 0, bench.now_ns).unwrap();
+    assert!(bench.plan(&within(300)).is_err());
 }
 
 #[test]

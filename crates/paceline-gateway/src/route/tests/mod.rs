@@ -7,6 +7,7 @@ mod exploration;
 mod filters;
 mod permits;
 mod speed;
+mod world;
 
 use std::sync::Arc;
 
