@@ -88,10 +88,9 @@ pub(super) fn fixed(request: &PlanRequest<'_>, offer: &Offer, prompt_tokens: f64
             format!("it does not speak {}, nor what that translates to", ask.protocol.name()),
         );
     };
-    if let Some(allowed) = &offer.allow_keys {
-        if !request.key_id.is_some_and(|key| allowed.iter().any(|id| id == key)) {
-            return out(Constraint::Key, "the key may not use it".to_owned());
-        }
+    let allowed = |allowed: &Vec<String>| request.key_id.is_some_and(|key| allowed.iter().any(|id| id == key));
+    if !offer.allow_keys.as_ref().is_none_or(allowed) {
+        return out(Constraint::Key, "the key may not use it".to_owned());
     }
     named(request, offer)?;
     tier(ask.tier, offer.tier)?;
@@ -135,7 +134,7 @@ fn parameters(request: &PlanRequest<'_>, offer: &Offer) -> Result<(), Why> {
     let has = |name: &str| supported.iter().any(|own| own == name);
     let wanted = |name: &&String| ask.preferences.require_parameters || NEEDED.contains(&name.as_str());
     // Who supports tools supports the choice among them.
-    let lacks = |name: &&String| !has(name) && !(name.as_str() == "tool_choice" && has("tools"));
+    let lacks = |name: &&String| !(has(name) || name.as_str() == "tool_choice" && has("tools"));
     let missing: Vec<&str> = ask.parameters.iter().filter(wanted).filter(lacks).map(String::as_str).collect();
     if !missing.is_empty() {
         return out(Constraint::Parameters, format!("it does not support {}", missing.join(", ")));
@@ -148,13 +147,11 @@ fn parameters(request: &PlanRequest<'_>, offer: &Offer) -> Result<(), Why> {
 
 fn length(request: &PlanRequest<'_>, offer: &Offer, prompt_tokens: f64) -> Result<(), Why> {
     let asked = request.ask.max_tokens;
-    if let (Some(asked), Some(most)) = (asked, offer.max_output_tokens) {
-        if asked > most {
-            return out(
-                Constraint::MaxOutput,
-                format!("it generates at most {most} tokens, and {asked} were asked for"),
-            );
-        }
+    if let (Some(asked), Some(most)) = (asked, offer.max_output_tokens)
+        && asked > most
+    {
+        let text = format!("it generates at most {most} tokens, and {asked} were asked for");
+        return out(Constraint::MaxOutput, text);
     }
     if let Some(context) = offer.context_tokens {
         let output = asked.unwrap_or(1);

@@ -30,6 +30,6 @@ mod tests;
 pub(crate) use explain::Considered;
 pub(crate) use figures::{OfferFigures, Percentiles};
 pub(crate) use permit::Permit;
-pub(crate) use plan::{Candidate, NoOffer, Plan, PlanRequest};
-pub(crate) use router::{NotNow, OnFree, Router};
+pub(crate) use plan::{Candidate, PlanRequest};
+pub(crate) use router::{NotNow, Router};
 pub(crate) use seen::Seen;

@@ -148,11 +148,12 @@ impl OfferState {
         if class != Class::Success && seen.ttft_ns.is_none() {
             return;
         }
-        if let (Some(tokens), 0) = (seen.prompt_tokens, ask.images) {
-            if tokens > 0 && ask.prompt_bytes > 0 {
-                self.bytes = BYTES_A_TOKEN_FADE * self.bytes + ask.prompt_bytes as f64;
-                self.tokens = BYTES_A_TOKEN_FADE * self.tokens + tokens as f64;
-            }
+        if let Some(tokens) = seen.prompt_tokens.filter(|tokens| *tokens > 0)
+            && ask.images == 0
+            && ask.prompt_bytes > 0
+        {
+            self.bytes = BYTES_A_TOKEN_FADE * self.bytes + ask.prompt_bytes as f64;
+            self.tokens = BYTES_A_TOKEN_FADE * self.tokens + tokens as f64;
         }
         let bytes_a_token = self.bytes_a_token();
         self.affinity.learn(&ask.prefix, bytes_a_token, seen.cached_tokens, now_ns);

@@ -122,11 +122,6 @@ impl Window {
         self.changes
     }
 
-    /// When the newest sample came.
-    pub(crate) fn newest_ns(&self) -> Option<i64> {
-        self.newest_ns
-    }
-
     /// The median size of prompts seen.
     pub(crate) fn median_tokens(&self) -> f64 {
         let mut sizes: Vec<f64> = self.samples.iter().map(|sample| sample.tokens).collect();

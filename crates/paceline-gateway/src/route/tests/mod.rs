@@ -16,7 +16,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::{NoOffer, Plan, PlanRequest, Router, Seen};
+use super::plan::{NoOffer, Plan};
+use super::{PlanRequest, Router, Seen};
 use crate::ask::Ask;
 use crate::table::RouteTable;
 

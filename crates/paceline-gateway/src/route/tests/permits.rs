@@ -73,13 +73,12 @@ fn eight_threads_leave_the_count_exact() {
                         }
                         held.push(permit);
                     }
-                    if held.len() > 2 || turn % 5 == thread % 5 {
-                        if let Some(permit) = held.pop() {
-                            let seen = super::Seen { ticket: permit.ticket(), ..answer(&asked, 300.0, 50.0) };
-                            bench.router.observe(&bench.table, 0, &seen, now_ns);
-                            now.fetch_sub(1, Ordering::SeqCst);
-                            drop(permit);
-                        }
+                    let ends = held.len() > 2 || turn % 5 == thread % 5;
+                    if ends && let Some(permit) = held.pop() {
+                        let seen = super::Seen { ticket: permit.ticket(), ..answer(&asked, 300.0, 50.0) };
+                        bench.router.observe(&bench.table, 0, &seen, now_ns);
+                        now.fetch_sub(1, Ordering::SeqCst);
+                        drop(permit);
                     }
                 }
                 now.fetch_sub(held.len() as i64, Ordering::SeqCst);
