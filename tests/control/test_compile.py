@@ -61,10 +61,12 @@ def test_keys_and_what_they_have_spent(tmp_path: Path) -> None:
     found = table(prepared(tmp_path, OFFER), keys, spent=spent, as_of_unix_s=1_700_000_000)
     assert found["keys"][0]["budgets"] == [
         {"period": "day", "limit_usd": 5.0, "spent_usd": 1.25, "as_of_unix_s": 1_700_000_000},
+        {"period": "week", "limit_usd": None, "spent_usd": 2.0, "as_of_unix_s": 1_700_000_000},
+        {"period": "month", "limit_usd": None, "spent_usd": 0.0, "as_of_unix_s": 1_700_000_000},
         {"period": "total", "limit_usd": 50.0, "spent_usd": 9.0, "as_of_unix_s": 1_700_000_000},
     ]
     assert found["keys"][0]["models"] == ["demo"]
-    assert found["keys"][1]["budgets"] == []
+    assert {budget["limit_usd"] for budget in found["keys"][1]["budgets"]} == {None}
 
 
 @pytest.mark.parametrize(

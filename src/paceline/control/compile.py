@@ -11,7 +11,7 @@ from typing import Any
 
 from paceline.control.addresses import Addresses
 from paceline.control.config import GatewayConfig, LimitsConfig, PolicyConfig, TimeoutsConfig
-from paceline.control.keys import StoredKey
+from paceline.control.keys import PERIODS, StoredKey
 from paceline.control.prepare import Prepared, PreparedOffer
 from paceline.control.problems import Problem
 from paceline.store.paths import ledger_folder
@@ -221,11 +221,12 @@ def _key(key: StoredKey, spent: Mapping[str, float], as_of_unix_s: int) -> dict[
         "budgets": [
             {
                 "period": period,
-                "limit_usd": limit_usd,
+                "limit_usd": key.budgets_usd.get(period),
                 "spent_usd": spent.get(period, 0.0),
                 "as_of_unix_s": as_of_unix_s,
             }
-            for period, limit_usd in key.budgets_usd.items()
+            # Those without a limit too: a client may ask what it has spent, and a limit may come later.
+            for period in PERIODS
         ],
         "expires_unix_s": key.expires_unix_s,
     }
