@@ -88,7 +88,8 @@ pub(super) fn fixed(request: &PlanRequest<'_>, offer: &Offer, prompt_tokens: f64
             format!("it does not speak {}, nor what that translates to", ask.protocol.name()),
         );
     };
-    let allowed = |allowed: &Vec<String>| request.key_id.is_some_and(|key| allowed.iter().any(|id| id == key));
+    let allowed =
+        |allowed: &Vec<String>| request.key_id.is_some_and(|key| allowed.iter().any(|id| id == key));
     if !offer.allow_keys.as_ref().is_none_or(allowed) {
         return out(Constraint::Key, "the key may not use it".to_owned());
     }
