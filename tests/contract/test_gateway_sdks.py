@@ -61,7 +61,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("gateway")
     with engines(folder / "engines") as engine, gateways(folder) as gateway:
         running = {name: engine(exact) for name, exact in SHAPES.items()}
-        running |= {name: engine(fault=fault) for name, fault in FAULTS.items()}
+        running |= {name: engine({"itl_us": 50_000}, fault=fault) for name, fault in FAULTS.items()}
         offers: list[Config] = [
             offer(name, one.url, model=name, provider=f"{name}-works", price=PRICE)
             for name, one in running.items()

@@ -95,7 +95,7 @@ def cost_usd(price: Mapping[str, float], prompt: int, completion: int, cached: i
 
 
 class Gateway:
-    """A running `paceline gateway`, started by this process and known by its pid. It ends with `stop`."""
+    """A running `paceline gateway`, started by this process and known by its pid. It ends with `kill`."""
 
     def __init__(self, home: Path, config: Config, environment: Mapping[str, str] | None = None) -> None:
         self.home = home
@@ -170,19 +170,21 @@ class Gateway:
         return self._process.wait(WAIT_S)
 
     def stop(self) -> None:
-        """End it, in whatever state it is."""
+        """Ask it to end, and wait until it has."""
+        self.signal(signal.SIGTERM)
+        self.wait()
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, in whatever state it is: what it would still write is of no interest any more."""
         process = self._process
         if process is None:
             return
         if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError, ValueError):
-                    os.kill(self.data_plane_pid, signal.SIGKILL)
-                process.kill()
-                process.wait()
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(self.data_plane_pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
         if process.stdout is not None:
             process.stdout.close()
 
@@ -268,4 +270,4 @@ def gateways(folder: Path) -> Iterator[Any]:
         yield start
     finally:
         for gateway in started:
-            gateway.stop()
+            gateway.kill()
