@@ -44,8 +44,9 @@ impl Permit {
 
     /// The first token of a stream came, `ttft_ns` after the request was sent. Others learn of it at once, and not when
     /// the stream has ended.
+    /// Of one that was not said to wait (`asked`) nothing is learned: it is no stream.
     pub(crate) fn first_token(&mut self, ttft_ns: i64, now_ns: i64) {
-        if self.told {
+        if self.told || !self.waiting {
             return;
         }
         (self.told, self.waiting) = (true, false);

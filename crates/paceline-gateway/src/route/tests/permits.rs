@@ -166,6 +166,26 @@ fn a_first_token_counts_when_it_comes_and_once() {
 }
 
 #[test]
+fn of_an_answer_that_is_no_stream_the_decoding_is_taken_off() {
+    let mut bench = limited(9);
+    let mut asked = ask();
+    bench.warm("a", 10, 300.0, 50.0);
+    asked.streaming = false;
+    for _ in 0..40 {
+        bench.now_ns += 3 * S;
+        let mut permit = bench.router.admit(&bench.table, 0, bench.now_ns).unwrap();
+        permit.first_token(2300 * MS, bench.now_ns);
+        assert_eq!(permit.ticket(), None, "its one token event is its end");
+        let whole = super::Seen { ttft_ns: None, decode_tok_s: None, ..answer(&asked, 300.0, 50.0) };
+        bench.router.observe(&bench.table, 0, &whole, bench.now_ns);
+    }
+    let figures = &bench.router.figures(&bench.table, bench.now_ns)[0];
+    let ttft = figures.ttft_ms.as_ref().unwrap();
+    assert!((200.0..420.0).contains(&ttft.p50.value), "{:?}", ttft.p50);
+    assert_eq!(figures.output_tok_s.as_ref().unwrap().n, 10, "it tells no decode rate of its own");
+}
+
+#[test]
 fn a_stalled_offer_is_left_before_any_request_has_timed_out() {
     let mut bench = Bench::new(&document(&[offer("a", 1.0), offer("b", 2.0)]));
     bench.warm("a", 40, 300.0, 50.0);
