@@ -9,7 +9,8 @@ use super::plan::{NoOffer, PlanRequest};
 use crate::ask::MaxPrice;
 use crate::table::{Offer, Tier};
 
-const NS_A_MS: i64 = 1_000_000;
+/// An offer may be quicker, or rest no more, after so long.
+const DEADLINE_RETRY_MS: i64 = 1000;
 /// Names by which an offer's `parameters` may say that it takes images.
 const IMAGES: [&str; 4] = ["images", "image", "vision", "image_input"];
 /// Parameters that an offer must support where a request has them, `require_parameters` or not: without them the
@@ -289,7 +290,7 @@ pub(super) fn no_offer(request: &PlanRequest<'_>, left_out: &[LeftOut]) -> NoOff
         code,
         status,
         message: format!("no offer of {:?} can answer. {}", request.model, each.join("; ")),
-        retry_after_ms: constraints.contains(&Constraint::Deadline).then_some(1000 * NS_A_MS / NS_A_MS),
+        retry_after_ms: constraints.contains(&Constraint::Deadline).then_some(DEADLINE_RETRY_MS),
         considered,
     }
 }
