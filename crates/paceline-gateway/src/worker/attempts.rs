@@ -192,7 +192,7 @@ impl Worker {
                 u32::try_from(price::output_most(&flight.ask, offer)).unwrap_or(u32::MAX)
             },
             ask: Some(flight.ask.clone()),
-            pass: Some(pass),
+            _pass: Some(pass),
             hold: None,
         };
         flight.begun += 1;

@@ -44,7 +44,7 @@ pub(super) struct Purpose {
     /// What the client asked; none: a probe.
     pub(super) ask: Option<Arc<Ask>>,
     /// The place in the offer's session.
-    pub(super) pass: Option<Pass>,
+    pub(super) _pass: Option<Pass>,
     /// What is held for a probe.
     pub(super) hold: Option<Hold>,
 }

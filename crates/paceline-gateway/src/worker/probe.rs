@@ -83,7 +83,7 @@ impl Worker {
             uncached_tokens: f64::from(PROMPT_TOKENS),
             paid_events: u32::MAX,
             ask: None,
-            pass: None,
+            _pass: None,
             hold: Some(hold),
         };
         let settings = &self.shared.settings;
