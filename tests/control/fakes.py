@@ -8,6 +8,7 @@ from typing import Any
 
 from paceline.control import data_plane
 from paceline.control.addresses import Addresses
+from paceline.control.follow import Followed
 from paceline.control.plane import COMMAND
 
 FAKE_COMMAND = (COMMAND[0], "-m", "tests.control.fakes")
@@ -87,11 +88,13 @@ class FakeFollower:
         self.steps = 0
         self.closed = False
 
-    def step(self) -> None:
+    def step(self) -> Followed:
         self.steps += 1
+        return Followed()
 
-    def close(self) -> None:
+    def close(self) -> Followed:
         self.closed = True
+        return Followed()
 
 
 if __name__ == "__main__":

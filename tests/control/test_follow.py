@@ -13,11 +13,12 @@ import pytest
 
 from paceline.control.follow import Followed, Follower
 from paceline.errors import StoreError
+from paceline.store.ledger_entry import Unread
 from paceline.store.paths import traffic_folder
 from paceline.store.runs import list_runs, open_run
 from paceline.store.spent import spent_usd
 from paceline.store.traffic import Traffic, read_traffic
-from paceline.store.traffic_parts import list_parts, read_part
+from paceline.store.traffic_parts import UnreadLines, list_parts, read_part
 from tests.support.ledger import NOON, append, attempt, entry, line
 from tests.support.ledger import ledger as ledger_of
 
@@ -49,7 +50,9 @@ def test_a_step_takes_in_what_is_new(tmp_path: Path) -> None:
     append(tmp_path, *requests(0, 1), b"{\n", line(entry(2))[:30])
     n_bytes = (ledger_of(tmp_path) / "00000001.jsonl").stat().st_size - 30
     with Follower(tmp_path) as follower:
-        assert follower.step() == Followed(lines=3, bytes=n_bytes, bad=1)
+        offset = sum(len(line(document)) for document in requests(0, 1))
+        unread = UnreadLines(1, (Unread(1, offset, "it is not JSON"),))
+        assert follower.step() == Followed(lines=3, bytes=n_bytes, unread=unread)
         assert follower.step() == Followed()
         append(tmp_path, line(entry(2))[30:])
         assert follower.step().lines == 1
@@ -107,10 +110,12 @@ def test_what_cannot_be_written_is_tried_again(tmp_path: Path, monkeypatch: pyte
             with pytest.raises(StoreError):
                 follower.step()
     append(tmp_path, *requests(2))
-    follower.step()
-    follower.close()
+    # Nobody was told of it at the step that failed.
+    assert [one.why for one in follower.step().unread.named] == ["it is not JSON"]
+    append(tmp_path, b"[]\n")
+    assert [one.why for one in follower.close().unread.named] == ["the line is no object"]
     assert ids(tmp_path, in_parts=True) == [0, 1, 2]
-    assert read_traffic(lambda found: found.unread.n, at=tmp_path) == 1
+    assert read_traffic(lambda found: found.unread.n, at=tmp_path) == 2
     assert open_run("gateway:local-a", at=tmp_path).rows().num_rows == 3
 
 

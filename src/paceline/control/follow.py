@@ -7,7 +7,7 @@ before the part that covers them, and know their place in the ledger: what a cra
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -37,12 +37,13 @@ _TIDY_EVERY_S = 60.0
 class Followed:
     """What one step took in.
 
-    `bad`: lines, or attempts, that could not be read. `more`: there is more, so come again at once.
+    `unread`: lines, or attempts, that could not be read, also of steps before that failed. `more`: there is
+    more, so come again at once.
     """
 
     lines: int = 0
     bytes: int = 0
-    bad: int = 0
+    unread: UnreadLines = field(default_factory=UnreadLines)
     more: bool = False
 
 
@@ -86,6 +87,8 @@ class Follower:
         self._runs = LiveRuns(where, clock)
         self._pending = _Pending(self._traffic.end)
         self._written_at_s = self._tidied_at_s = clock()
+        # Of steps that failed.
+        self._untold = UnreadLines()
         # When each segment was covered whole.
         self._covered_at_s: dict[int, float] = {}
 
@@ -102,7 +105,7 @@ class Follower:
             self._tidied_at_s = self._clock()
             self._runs.tidy(self._now().astimezone(UTC).date().isoformat())
             self._forget_old()
-        return found
+        return replace(found, unread=self._tell())
 
     def flush(self) -> None:
         """Write all that was taken in. Raises StoreError."""
@@ -114,10 +117,12 @@ class Follower:
         self._traffic.add(table, self._pending.end, self._pending.unread)
         self._pending = _Pending(self._traffic.end)
 
-    def close(self) -> None:
+    def close(self) -> Followed:
         """Take in the rest, write it, and end the runs. Raises StoreError, and lets go all the same."""
+        lines = n_bytes = 0
         try:
-            while self._take().lines:
+            while (found := self._take()).lines:
+                lines, n_bytes = lines + found.lines, n_bytes + found.bytes
                 self.flush()
             self.flush()
         finally:
@@ -125,6 +130,7 @@ class Follower:
                 self._runs.close()
             finally:
                 self._traffic.close()
+        return Followed(lines, n_bytes, self._tell())
 
     def __enter__(self) -> Self:
         return self
@@ -143,14 +149,17 @@ class Follower:
         pending = self._pending
         stretch = read_stretch(self._ledger, pending.end, _STEP_BYTES)
         decoded = decode(stretch.lines)
-        unread = [*decoded.unread, *self._runs.append(decoded.entries, decoded.places)]
+        unread = UnreadLines.of([*decoded.unread, *self._runs.append(decoded.entries, decoded.places)])
         pending.tables.append(decoded.table)
         pending.rows += decoded.table.num_rows
-        pending.unread += UnreadLines.of(unread)
+        pending.unread += unread
         pending.end = stretch.end
-        return Followed(
-            len(stretch.lines), stretch.n_bytes, len(unread), more=stretch.n_bytes >= _STEP_BYTES // 2
-        )
+        self._untold += unread
+        return Followed(len(stretch.lines), stretch.n_bytes, more=stretch.n_bytes >= _STEP_BYTES // 2)
+
+    def _tell(self) -> UnreadLines:
+        untold, self._untold = self._untold, UnreadLines()
+        return untold
 
     def _forget_old(self) -> None:
         """Delete segments that nobody needs any more."""
