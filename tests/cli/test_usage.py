@@ -54,6 +54,30 @@ def test_without_a_gateway_there_is_nothing_and_nothing_is_made(
     assert not (tmp_path / "new").exists()
 
 
+def test_the_home_is_that_of_the_gateway_started_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`[store] home` of ./paceline.toml counts, a named config before it, $PACELINE_HOME before both."""
+    here, named, told = tmp_path / "here", tmp_path / "named", tmp_path / "told"
+    for number, place in enumerate((here, named, told)):
+        append(place, *(entry(n) for n in range(number + 1)))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    (work / "paceline.toml").write_text(f'[store]\nhome = "{here}"\n[gateway]\nlisten = "127.0.0.1:0"\n')
+    other = tmp_path / "other.toml"
+    other.write_text(f'[store]\nhome = "{named}"\n')
+
+    def requests(home: Path | str, config: Path | str) -> int:
+        # So that what the command sets there ends with the test.
+        monkeypatch.setenv("PACELINE_HOME", str(home))
+        monkeypatch.setenv("PACELINE_CONFIG", str(config))
+        assert run(["usage", "--since", "all", "--json", "-"]) == 0
+        return int(json.loads(capsys.readouterr().out)["total"]["requests"])
+
+    assert [requests("", ""), requests("", other), requests(told, "")] == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

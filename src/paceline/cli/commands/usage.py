@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from paceline.cli.defaults import settings
+from paceline.cli.defaults import gateway_file, settings
 from paceline.errors import ConfigError
 
 _EVER = "all"
@@ -47,6 +47,8 @@ def usage(  # noqa: PLR0917
     from paceline.store.usage import UsageQuery
     from paceline.store.usage import usage as ask
 
+    # The home is the one that `paceline gateway` has here.
+    gateway_file(None)
     settings()
     paths = {"--csv": csv, "--json": json}
     check_outputs(paths)
