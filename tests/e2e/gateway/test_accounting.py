@@ -7,8 +7,8 @@ import pytest
 from paceline.protocols import Protocol
 from tests.e2e.gateway.conftest import Engines, Gateways
 from tests.support.gateway import asks
-from tests.support.gateway.engines import tokens_sent
-from tests.support.gateway.process import config_of, cost_usd, offer
+from tests.support.gateway.answers import Answer
+from tests.support.gateway.process import Entry, Gateway, config_of, cost_usd, offer
 
 PRICE = {
     "input_usd_per_mtok": 3.0,
@@ -18,16 +18,41 @@ PRICE = {
 }
 PROMPT = 100
 
+DOWNGRADES: dict[str, tuple[Protocol, str, dict[str, Any], dict[str, Any]]] = {
+    "service-tier": ("openai-chat", "fast", {"service_tier": "priority"}, {"service_tier": "default"}),
+    "speed": ("anthropic-messages", "fast", {"speed": "fast"}, {"speed": "standard"}),
+    "model": ("openai-responses", "standard", {}, {"server_model": "truth-mini"}),
+}
+
+
+@pytest.fixture(scope="module")
+def served(module_engine: Engines, module_gateway: Gateways) -> Gateway:
+    """A model for each kind of upstream."""
+    cached = module_engine({"cached_tokens": 64, "reasoning_tokens": 2})
+    plain = module_engine({"service_tier": "echo"})
+    unpriced = offer("unpriced", plain.url, model="unpriced")
+    del unpriced["price"]
+    offers = [
+        offer("cached", cached.url, model="cached", price=PRICE),
+        offer("mute", module_engine({"usage": "none"}).url, model="mute", price=PRICE),
+        offer("plain", plain.url, model="plain", price=PRICE),
+        offer("fast", plain.url, model="fast", tier="fast", extra_body={"service_tier": "priority"}),
+        unpriced,
+    ]
+    for name, (_, tier, asked, serves) in DOWNGRADES.items():
+        offers.append(offer(name, module_engine(serves).url, model=name, tier=tier, extra_body=asked))
+    return module_gateway(config_of(*offers))
+
+
+def entry_of(served: Gateway, answer: Answer) -> Entry:
+    return served.entry(id=answer.headers["x-generation-id"])
+
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("protocol", asks.STREAMING)
-def test_cached_prompts_have_their_own_price(
-    engine: Engines, gateway: Gateways, protocol: Protocol, stream: bool
-) -> None:
-    upstream = engine({"cached_tokens": 64, "reasoning_tokens": 2})
-    served = gateway(config_of(offer("a", upstream.url, price=PRICE)))
-    answer = served.ask(protocol, asks.body(protocol, "demo", PROMPT, stream))
-    entry = served.entry()
+def test_cached_prompts_have_their_own_price(served: Gateway, protocol: Protocol, stream: bool) -> None:
+    answer = served.ask(protocol, asks.body(protocol, "cached", PROMPT, stream))
+    entry = entry_of(served, answer)
     usage = entry["attempts"][0]["usage"]
     reasoning = 0 if protocol == "openai-completions" else 2
     assert usage == {
@@ -43,91 +68,64 @@ def test_cached_prompts_have_their_own_price(
 
 
 @pytest.mark.parametrize("protocol", asks.STREAMING)
-def test_an_upstream_that_says_no_usage_is_counted(
-    engine: Engines, gateway: Gateways, protocol: Protocol
-) -> None:
-    upstream = engine({"usage": "none"})
-    served = gateway(config_of(offer("a", upstream.url, price=PRICE)))
-    assert served.ask(protocol, asks.body(protocol, "demo", PROMPT, stream=True)).is_whole(6)
-    entry = served.entry(outcome="ok")
+def test_an_upstream_that_says_no_usage_is_counted(served: Gateway, protocol: Protocol) -> None:
+    answer = served.ask(protocol, asks.body(protocol, "mute", PROMPT, stream=True))
+    assert answer.is_whole(6)
+    entry = entry_of(served, answer)
+    assert entry["outcome"] == "ok"
     usage = entry["attempts"][0]["usage"]
-    (record,) = upstream.truth_of(PROMPT)
     assert usage["source"] == "estimated"
-    assert usage["completion_tokens"] == tokens_sent(record) == 6
+    assert usage["completion_tokens"] == 6
     # By the bytes of `w0 w1 ... w99`: no tokenizer is asked, so it is of the right size and no more.
     assert PROMPT / 2 <= usage["prompt_tokens"] <= PROMPT * 2
     expected = cost_usd(PRICE, usage["prompt_tokens"], 6)
     assert entry["cost_usd"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_usage_that_was_not_asked_for_is_not_sent_on(engine: Engines, gateway: Gateways) -> None:
-    served = gateway(config_of(offer("a", engine().url, price=PRICE)))
-    asked = asks.body("openai-chat", "demo", PROMPT, stream=True)
+def test_usage_that_was_not_asked_for_is_not_sent_on(served: Gateway) -> None:
+    asked = asks.body("openai-chat", "plain", PROMPT, stream=True)
     del asked["stream_options"]
     answer = served.ask("openai-chat", asked)
     assert answer.is_whole(6)
     assert answer.is_done
     assert answer.usage is None
-    assert served.entry()["attempts"][0]["usage"]["source"] == "server"
+    assert entry_of(served, answer)["attempts"][0]["usage"]["source"] == "server"
 
 
-def test_a_price_that_is_not_known_makes_the_cost_partial(engine: Engines, gateway: Gateways) -> None:
-    unpriced = offer("a", engine().url)
-    del unpriced["price"]
-    served = gateway(config_of(unpriced))
-    answer = served.ask("openai-chat", asks.body("openai-chat", "demo", PROMPT))
+def test_a_price_that_is_not_known_makes_the_cost_partial(served: Gateway) -> None:
+    answer = served.ask("openai-chat", asks.body("openai-chat", "unpriced", PROMPT))
     assert answer.is_whole(6)
-    entry = served.entry()
+    entry = entry_of(served, answer)
     assert (entry["cost_usd"], entry["cost_is_partial"]) == (0, True)
     assert entry["attempts"][0]["cost_usd"] is None
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
-    ("protocol", "tier", "asked", "served_by"),
-    [
-        ("openai-chat", "fast", {"service_tier": "priority"}, {"service_tier": "default"}),
-        ("anthropic-messages", "fast", {"speed": "fast"}, {"speed": "standard"}),
-        ("openai-responses", "standard", {}, {"server_model": "truth-mini"}),
-    ],
-)
-def test_a_silent_downgrade_is_visible(
-    engine: Engines,
-    gateway: Gateways,
-    *,
-    protocol: Protocol,
-    tier: str,
-    asked: dict[str, Any],
-    served_by: dict[str, Any],
-    stream: bool,
-) -> None:
-    upstream = engine(served_by)
-    served = gateway(config_of(offer("a", upstream.url, tier=tier, extra_body=asked)))
-    assert served.ask(protocol, asks.body(protocol, "demo", PROMPT, stream)).is_whole(6)
-    downgrade = served.entry()["attempts"][0]["downgrade"]
+@pytest.mark.parametrize("name", DOWNGRADES)
+def test_a_silent_downgrade_is_visible(served: Gateway, name: str, stream: bool) -> None:
+    protocol, _, _, serves = DOWNGRADES[name]
+    answer = served.ask(protocol, asks.body(protocol, name, PROMPT, stream))
+    assert answer.is_whole(6)
+    downgrade = entry_of(served, answer)["attempts"][0]["downgrade"]
     assert downgrade is not None
-    assert next(iter(served_by.values())) in downgrade
+    assert next(iter(serves.values())) in downgrade
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_tier_that_is_served_is_no_downgrade(engine: Engines, gateway: Gateways, stream: bool) -> None:
-    upstream = engine({"service_tier": "echo"})
-    fast = offer("a", upstream.url, tier="fast", extra_body={"service_tier": "priority"})
-    served = gateway(config_of(fast))
-    assert served.ask("openai-chat", asks.body("openai-chat", "demo", PROMPT, stream)).is_whole(6)
-    assert served.entry()["attempts"][0]["downgrade"] is None
+def test_a_tier_that_is_served_is_no_downgrade(served: Gateway, stream: bool) -> None:
+    answer = served.ask("openai-chat", asks.body("openai-chat", "fast", PROMPT, stream))
+    assert answer.is_whole(6)
+    assert entry_of(served, answer)["attempts"][0]["downgrade"] is None
 
 
-def test_a_generation_is_told_as_the_ledger_has_it(engine: Engines, gateway: Gateways) -> None:
-    served = gateway(config_of(offer("a", engine().url, price=PRICE)))
-    answer = served.ask(
-        "openai-chat", asks.body("openai-chat", "demo", PROMPT, stream=True), headers={"x-title": "Mine"}
-    )
+def test_a_generation_is_told_as_the_ledger_has_it(served: Gateway) -> None:
+    asked = asks.body("openai-chat", "plain", PROMPT, stream=True)
+    answer = served.ask("openai-chat", asked, headers={"x-title": "Mine"})
     made = answer.headers["x-generation-id"]
     found = served.get(f"/api/v1/generation?id={made}").json()["data"]
     assert found["id"] == made
     assert found["total_cost"] == pytest.approx(cost_usd(PRICE, PROMPT, 6), abs=1e-9)
     assert (found["tokens_prompt"], found["tokens_completion"]) == (PROMPT, 6)
-    assert served.entry()["app_title"] == "Mine"
+    assert entry_of(served, answer)["app_title"] == "Mine"
     unknown = served.get("/v1/generation?id=gen-unknown")
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "unknown_generation")

@@ -1,12 +1,14 @@
 """A client that leaves: the upstream is told at once, and what was used is in the ledger."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from paceline.protocols import PROTOCOLS, Protocol
+from paceline.protocols import PROTOCOLS
 from tests.e2e.gateway.conftest import Engines, Gateways
 from tests.support.gateway import asks
-from tests.support.gateway.engines import tokens_sent, wait_for
-from tests.support.gateway.process import Entry, config_of, cost_usd, offer
+from tests.support.gateway.engines import Engine, tokens_sent, wait_for
+from tests.support.gateway.process import Entry, Gateway, config_of, cost_usd, offer
 from tests.support.gateway.raw import RawClient
 
 # Longer than any test: an upstream that was not told goes on waiting, and the test fails.
@@ -26,39 +28,59 @@ def assert_is_billed(entry: Entry, completion: int) -> None:
     assert attempt["cost_usd"] == entry["cost_usd"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("protocol", asks.STREAMING)
-def test_in_the_middle_of_a_stream(engine: Engines, gateway: Gateways, protocol: Protocol) -> None:
-    upstream = engine({"stalls": [{"after_tokens": 3, "stall_us": FOR_EVER_US}]})
-    served = gateway(config_of(offer("a", upstream.url, price=PRICE)))
-    with RawClient(served.url) as client:
-        client.post(protocol, asks.body(protocol, "demo", PROMPT, stream=True))
+IDS = [f"{PROTOCOLS[name].short}-{'stream' if stream else 'whole'}" for name, stream in asks.WAYS]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One engine stalls after three tokens, one never begins. Each test has its own model and prompt."""
+
+    stalling: Engine
+    silent: Engine
+    gateway: Gateway
+
+
+@pytest.fixture(scope="module")
+def place(module_engine: Engines, module_gateway: Gateways) -> Place:
+    stalling = module_engine({"stalls": [{"after_tokens": 3, "stall_us": FOR_EVER_US}]})
+    silent = module_engine({"ttft_us": FOR_EVER_US})
+    offers = [offer(f"stalling-{name}", stalling.url, model=f"stalling-{name}", price=PRICE) for name in IDS]
+    offers += [offer(f"silent-{name}", silent.url, model=f"silent-{name}", price=PRICE) for name in IDS]
+    return Place(stalling, silent, module_gateway(config_of(*offers)))
+
+
+STREAMS = [place for place, (_, stream) in enumerate(asks.WAYS) if stream]
+
+
+@pytest.mark.parametrize("way", STREAMS, ids=[IDS[way] for way in STREAMS])
+def test_in_the_middle_of_a_stream(place: Place, way: int) -> None:
+    protocol, prompt = asks.WAYS[way][0], PROMPT + way
+    model = f"stalling-{IDS[way]}"
+    with RawClient(place.gateway.url) as client:
+        client.post(protocol, asks.body(protocol, model, prompt, stream=True))
         client.read_token_events(protocol, 3)
-    (record,) = upstream.truth_of(PROMPT)
+    (record,) = place.stalling.truth_of(prompt)
     assert record["end"] == "client_gone"
     assert record["gone_ns"] is not None
     assert tokens_sent(record) == 3
-    entry = served.entry()
+    entry = place.gateway.entry(asked_model=model)
     assert (entry["outcome"], entry["status"], entry["code"]) == ("client_gone", 200, None)
     assert entry["ttft_ns"] > 0
     assert entry["attempts"][0]["served"]
     assert_is_billed(entry, 3)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "stream"), asks.WAYS, ids=[f"{PROTOCOLS[name].short}-{stream}" for name, stream in asks.WAYS]
-)
-def test_before_anything_has_come(
-    engine: Engines, gateway: Gateways, protocol: Protocol, stream: bool
-) -> None:
-    upstream = engine({"ttft_us": FOR_EVER_US})
-    served = gateway(config_of(offer("a", upstream.url, price=PRICE)))
-    with RawClient(served.url) as client:
-        client.post(protocol, asks.body(protocol, "demo", PROMPT, stream))
-        wait_for("the upstream's work", lambda: upstream.stats()["in_flight"] == 1 or None)
+@pytest.mark.parametrize("way", range(len(IDS)), ids=IDS)
+def test_before_anything_has_come(place: Place, way: int) -> None:
+    (protocol, stream), prompt = asks.WAYS[way], PROMPT + way
+    model = f"silent-{IDS[way]}"
+    with RawClient(place.gateway.url) as client:
+        client.post(protocol, asks.body(protocol, model, prompt, stream))
+        wait_for("the upstream's work", lambda: place.silent.stats()["in_flight"] == 1 or None)
         assert client.received == b""
-    (record,) = upstream.truth_of(PROMPT)
+    (record,) = place.silent.truth_of(prompt)
     assert (record["end"], record["events"]) == ("client_gone", [])
-    entry = served.entry()
+    entry = place.gateway.entry(asked_model=model)
     assert (entry["outcome"], entry["status"], entry["ttft_ns"]) == ("client_gone", None, None)
     assert entry["streaming"] == stream
     assert not entry["attempts"][0]["served"]

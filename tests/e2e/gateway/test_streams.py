@@ -67,7 +67,7 @@ def settled(upstream: Engine) -> bool | None:
 def test_a_slow_client_holds_its_upstream_back_and_not_the_gateways_memory(
     engine: Engines, gateway: Gateways
 ) -> None:
-    tokens, each = 6_000_000, 300
+    tokens, each = 3_600_000, 300
     upstream = engine({"output_tokens": tokens, "tokens_per_event": each, "itl_us": 0})
     served = gateway(config_of(offer("a", upstream.url)))
     assert served.ask("openai-chat", asks.body("openai-chat", "demo", 5, stream=True, max_tokens=6)).is_whole(
@@ -80,11 +80,11 @@ def test_a_slow_client_holds_its_upstream_back_and_not_the_gateways_memory(
         assert upstream.truth(PROMPT) == []
         assert served.memory_bytes() - before < 8_000_000
         client.read_until(lambda received: received.endswith(b"0\r\n\r\n"))
-        received = client.received
+        received = bytes(client.received)
     assert served.memory_bytes() - before < 8_000_000
     (record,) = upstream.truth_of(PROMPT)
     assert (record["end"], tokens_sent(record)) == ("complete", tokens)
-    assert len(received) > 30_000_000
+    assert len(received) > 20_000_000
     content = b"".join(re.findall(rb'"content":"([^"]*)"', received))
     assert len(content.split()) == tokens
     assert served.entries(2)[1]["outcome"] == "ok"

@@ -23,7 +23,7 @@ class RawClient:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.settimeout(WAIT_S)
         self._socket.connect((parts.hostname, parts.port))
-        self.received = b""
+        self.received = bytearray()
 
     def __enter__(self) -> Self:
         return self
@@ -53,7 +53,7 @@ class RawClient:
         self.received += piece
         return bool(piece)
 
-    def read_until(self, seen: Callable[[bytes], bool]) -> None:
+    def read_until(self, seen: Callable[[bytearray], bool]) -> None:
         while not seen(self.received):
             assert self.more(), self.received[-500:]
 
