@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use paceline_io::link::Tls;
 use paceline_io::poller::Waker;
 use paceline_io::tls::client_config;
 use rustls::{ClientConfig, ServerConfig};
@@ -15,13 +16,6 @@ use crate::pages::Counters;
 use crate::route::Router;
 use crate::settings::GatewaySettings;
 use crate::table::{Offer, RouteTable};
-
-/// TLS to a server: settings, and the name that its certificate must have.
-#[derive(Debug, Clone)]
-pub(crate) struct UpstreamTls {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) host: String,
-}
 
 /// Shared by the event loops.
 pub(crate) struct Shared {
@@ -136,7 +130,7 @@ impl Shared {
     }
 
     /// TLS to an offer's server; none: it speaks plainly.
-    pub(crate) fn tls_to(&self, offer: &Offer) -> io::Result<Option<UpstreamTls>> {
+    pub(crate) fn tls_to(&self, offer: &Offer) -> io::Result<Option<Tls>> {
         if offer.target.scheme != "https" {
             return Ok(None);
         }
@@ -148,6 +142,6 @@ impl Shared {
             made.insert(offer.target.ca_pem.clone(), config.clone());
             config
         };
-        Ok(Some(UpstreamTls { config, host: offer.target.host.clone() }))
+        Ok(Some(Tls { config, host: offer.target.host.clone() }))
     }
 }

@@ -7,9 +7,11 @@
 pub mod calendar;
 pub mod clock;
 pub mod http1;
+pub mod link;
 pub mod listen;
 pub mod poller;
 pub mod pool;
+pub mod request;
 pub mod stream;
 pub mod timers;
 pub mod tls;

@@ -2,11 +2,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use paceline_io::clock::{StampClock, now_ns};
-use paceline_io::stream::{Arrival, ReadEnd, Scratch, Stream};
-use rustls::ClientConfig;
+use paceline_io::link::{Link, Rise, Tls};
+use paceline_io::stream::{Arrival, ReadEnd, Scratch};
 
 use crate::exchange::Exchange;
 use crate::tail::Tail;
@@ -14,21 +13,6 @@ use crate::tail::Tail;
 /// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long
 /// as two round trips more.
 const CROSSING_NS: i64 = 10_000_000;
-
-/// How far a connection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Connecting { begun_ns: i64 },
-    Handshaking { connected_ns: i64 },
-    Ready,
-}
-
-/// TLS for a connection: settings, and the name that the certificate must have.
-#[derive(Debug, Clone)]
-pub(crate) struct Tls {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) host: String,
-}
 
 /// What an event has led to.
 #[derive(Debug)]
@@ -62,13 +46,10 @@ pub(crate) struct ReadStats {
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) stream: Stream,
-    phase: Phase,
+    pub(crate) link: Link,
     pub(crate) exchange: Option<Exchange>,
     /// What came before we hung up.
     pub(crate) tail: Option<Tail>,
-    connect_ns: Option<i64>,
-    tls_ns: Option<i64>,
     used: bool,
     /// The peer has closed its side. No further edge will tell, so it has to be remembered.
     closed: bool,
@@ -77,17 +58,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(address: SocketAddr, kernel_stamps: bool) -> io::Result<Self> {
-        let begun_ns = now_ns();
-        let stream = Stream::connect(address, kernel_stamps)?;
-        let phase = Phase::Connecting { begun_ns };
+    pub(crate) fn open(address: SocketAddr, kernel_stamps: bool, tls: Option<Tls>) -> io::Result<Self> {
         Ok(Self {
-            stream,
-            phase,
+            link: Link::open(address, kernel_stamps, tls)?,
             exchange: None,
             tail: None,
-            connect_ns: None,
-            tls_ns: None,
             used: false,
             closed: false,
             unread: false,
@@ -95,71 +70,48 @@ impl Connection {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.link.is_ready()
     }
 
     /// It may carry another request after the one that has just ended.
     pub(crate) fn is_reusable(&self) -> bool {
-        !self.closed && !self.stream.has_pending()
+        !self.closed && !self.link.stream.has_pending()
     }
 
     /// Sends the request of its exchange. `request` is head and body in one.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
         exchange.connection_reused = self.used;
-        exchange.connect_ns = self.connect_ns.filter(|_| !self.used);
-        exchange.tls_ns = self.tls_ns.filter(|_| !self.used);
+        exchange.connect_ns = self.link.connect_ns.filter(|_| !self.used);
+        exchange.tls_ns = self.link.tls_ns.filter(|_| !self.used);
         self.used = true;
         // A second try on a fresh connection still counts from the first byte of the first.
         let now = now_ns();
         exchange.sent_ns = exchange.sent_ns.or(Some(now));
-        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.connect_ns.unwrap_or(0);
-        if self.stream.send(request)? {
+        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.link.connect_ns.unwrap_or(0);
+        if self.link.stream.send(request)? {
             exchange.written_ns = Some(now_ns());
         }
         Ok(())
     }
 
     /// The socket can take bytes, or a connect has ended.
-    pub(crate) fn writable(&mut self, tls: Option<&Tls>) -> Step {
+    pub(crate) fn writable(&mut self) -> Step {
         // After a hang-up nothing is sent any more, not even the rest of the request.
         if self.tail.is_some() {
             return Step::Wait;
         }
-        if let Phase::Connecting { begun_ns } = self.phase {
-            match self.stream.take_error() {
-                Err(error) => return Step::Failed(error),
-                Ok(()) if !self.stream.is_connected() => return Step::Wait,
-                Ok(()) => {}
-            }
-            let connected_ns = now_ns();
-            self.connect_ns = Some(connected_ns - begun_ns);
-            let Some(tls) = tls else {
-                self.phase = Phase::Ready;
-                return Step::Ready;
-            };
-            if let Err(error) = self.stream.start_tls_client(tls.config.clone(), &tls.host) {
-                return Step::Failed(error);
-            }
-            self.phase = Phase::Handshaking { connected_ns };
-        }
-        if !self.stream.has_pending() {
-            return Step::Wait;
-        }
-        match self.stream.flush() {
-            Ok(true) => {
-                if self.is_ready()
-                    && let Some(exchange) = self.exchange.as_mut()
-                    && exchange.sent_ns.is_some()
-                    && exchange.written_ns.is_none()
-                {
-                    exchange.written_ns = Some(now_ns());
+        match self.link.writable() {
+            Rise::Wait => {}
+            Rise::Ready => return Step::Ready,
+            Rise::Failed(error) => return self.failed(error),
+            Rise::Flushed => {
+                if let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.sent_ns.is_some()) {
+                    exchange.written_ns = exchange.written_ns.or_else(|| Some(now_ns()));
                 }
-                Step::Wait
             }
-            Ok(false) => Step::Wait,
-            Err(error) => self.failed(error),
         }
+        Step::Wait
     }
 
     /// Bytes are there, or the end is.
@@ -172,7 +124,7 @@ impl Connection {
         on_read: &mut impl FnMut(Arrival),
     ) -> Step {
         self.unread = false;
-        if matches!(self.phase, Phase::Connecting { .. }) {
+        if self.link.is_connecting() {
             return Step::Wait;
         }
         if self.tail.is_some() {
@@ -182,7 +134,7 @@ impl Connection {
         let events_before = exchange.as_ref().map_or(0, Exchange::token_events);
         let mut clean = true;
         let mut last_read = 0;
-        let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
+        let end = self.link.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
             if arrival.read != last_read {
                 last_read = arrival.read;
                 stats.reads += 1;
@@ -201,7 +153,7 @@ impl Connection {
     /// What still comes after a hang-up is counted and read no further.
     fn read_tail(&mut self, scratch: &mut Scratch, clock: &StampClock, to_end: bool) -> Step {
         let Some(tail) = self.tail.as_mut() else { return Step::Wait };
-        let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
+        let end = self.link.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
             tail.receive(bytes.len(), arrival.ns);
         });
         self.unread = matches!(end, Ok(ReadEnd::More));
@@ -220,23 +172,11 @@ impl Connection {
         self.unread = end == ReadEnd::More;
         // What comes after an answer's end would be taken for the next one.
         self.closed |= end == ReadEnd::Eof || !clean;
-        if let Phase::Handshaking { connected_ns } = self.phase {
-            if end == ReadEnd::Eof {
-                return Step::Failed(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "the server closed the connection during the TLS handshake",
-                ));
-            }
-            // The handshake's own answers have to leave.
-            if let Err(error) = self.stream.flush() {
-                return Step::Failed(error);
-            }
-            if self.stream.is_handshaking() {
-                return Step::Wait;
-            }
-            self.tls_ns = Some(now_ns() - connected_ns);
-            self.phase = Phase::Ready;
-            return Step::Ready;
+        match self.link.shake_hands(end) {
+            Some(Rise::Ready) => return Step::Ready,
+            Some(Rise::Failed(error)) => return Step::Failed(error),
+            Some(Rise::Wait | Rise::Flushed) => return Step::Wait,
+            None => {}
         }
         match &self.exchange {
             Some(exchange) if exchange.is_done() => Step::Done,

@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use paceline_io::clock::{now_ns, unix_ns};
+use paceline_io::link::Tls;
 use paceline_io::poller::{Poller, Waker};
 use paceline_io::stream::Stamping;
 use paceline_io::tls::client_config;
 use paceline_wire::{BatchBuilder, RequestRecord};
 
 use crate::bodies::Bodies;
-use crate::connection::Tls;
 use crate::error::LoadError;
 use crate::lag::Lags;
 use crate::progress::{Progress, RunState};

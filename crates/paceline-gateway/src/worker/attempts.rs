@@ -1,6 +1,7 @@
 //! Attempts: an offer after the other, or beside it, until one answers.
 
 use paceline_io::clock::now_ns;
+use paceline_io::request::{RequestTarget, post_head};
 use paceline_wire::{BodyEnd, Protocol};
 
 use super::Worker;
@@ -43,32 +44,20 @@ pub(super) fn request_bytes(
     body: &[u8],
 ) -> Vec<u8> {
     let target = &offer.target;
-    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let default_port = if target.scheme == "https" { 443 } else { 80 };
-    let port = if target.port == default_port { String::new() } else { format!(":{}", target.port) };
-    let accept = if streaming { "text/event-stream" } else { "application/json" };
-    let mut head = format!("POST {}{} HTTP/1.1\r\nhost: {host}{port}\r\n", target.path, path_of(protocol));
-    let given = |name: &str| target.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
-    let own = [
-        ("user-agent", concat!("paceline/", env!("CARGO_PKG_VERSION"))),
-        ("accept", accept),
-        ("accept-encoding", "identity"),
-        ("content-type", "application/json"),
-    ];
-    for (name, value) in own.iter().filter(|(name, _)| !given(name)) {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    let has_version =
-        forwarded.iter().any(|(name, _)| name == "anthropic-version") || given("anthropic-version");
-    if protocol == Protocol::AnthropicMessages && !has_version {
-        head.push_str("anthropic-version: 2023-06-01\r\n");
-    }
-    let framing = ["host", "content-length", "transfer-encoding", "connection"];
-    let sent = target.headers.iter().chain(forwarded.iter().filter(|(name, _)| !given(name)));
-    for (name, value) in sent.filter(|(name, _)| !framing.iter().any(|own| name.eq_ignore_ascii_case(own))) {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+    let path = format!("{}{}", target.path, path_of(protocol));
+    let place = RequestTarget { scheme: &target.scheme, host: &target.host, port: target.port, path: &path };
+    let own = |name: &str| target.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
+    let version = protocol == Protocol::AnthropicMessages
+        && !own("anthropic-version")
+        && forwarded.iter().all(|(name, _)| name != "anthropic-version");
+    let given = target
+        .headers
+        .iter()
+        .chain(forwarded.iter().filter(|(name, _)| !own(name)))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .chain(version.then_some(("anthropic-version", "2023-06-01")));
+    let mut head = post_head(place, streaming, given, true);
+    head.push_str(&format!("{}\r\n\r\n", body.len()));
     let mut request = head.into_bytes();
     request.extend_from_slice(body);
     request

@@ -35,7 +35,8 @@ impl Worker {
         let address = addresses[self.address.get(&server).copied().unwrap_or(0) % addresses.len()];
         let tls = self.shared.tls_to(offer)?;
         let token = self.upstreams.insert(Upstream::open(address, server, tls)?);
-        let added = self.upstreams.get_mut(token).map(|it| self.poller.add(&it.stream, token | UPSTREAM));
+        let added =
+            self.upstreams.get_mut(token).map(|it| self.poller.add(&it.link.stream, token | UPSTREAM));
         if let Some(Err(error)) = added {
             self.upstreams.remove(token);
             return Err(error);

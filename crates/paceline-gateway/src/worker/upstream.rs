@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use paceline_io::clock::{StampClock, now_ns};
 use paceline_io::http1::Reader;
-use paceline_io::stream::{ReadEnd, Scratch, Stream};
+use paceline_io::link::{Link, Rise, Tls};
+use paceline_io::stream::{ReadEnd, Scratch};
 
 use super::exchange::Exchange;
-use crate::shared::UpstreamTls;
 
 /// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long as
 /// two round trips more.
@@ -16,14 +16,6 @@ const CROSSING_NS: i64 = 10_000_000;
 
 /// The end of a body may come so long after the answer's own end.
 const REST_NS: i64 = 1_000_000_000;
-
-/// How far a connection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Connecting { begun_ns: i64 },
-    Handshaking { connected_ns: i64 },
-    Ready,
-}
 
 /// What an event has led to.
 #[derive(Debug)]
@@ -45,16 +37,12 @@ pub(super) enum Step {
 /// A connection to an offer's server.
 #[derive(Debug)]
 pub(super) struct Upstream {
-    pub(super) stream: Stream,
-    phase: Phase,
+    pub(super) link: Link,
     /// Which server it goes to: offers of the same one share connections.
     pub(super) server: String,
-    tls: Option<UpstreamTls>,
     pub(super) exchange: Option<Box<Exchange>>,
     /// What is still to come of an answer whose client has had all that it says.
     pub(super) rest: Option<Reader>,
-    connect_ns: Option<i64>,
-    tls_ns: Option<i64>,
     used: bool,
     /// The peer has closed its side. No further edge will tell.
     pub(super) closed: bool,
@@ -68,18 +56,13 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn open(address: SocketAddr, server: String, tls: Option<UpstreamTls>) -> io::Result<Self> {
-        let begun_ns = now_ns();
-        let stream = Stream::connect(address, true)?;
+    pub(super) fn open(address: SocketAddr, server: String, tls: Option<Tls>) -> io::Result<Self> {
+        let link = Link::open(address, true, tls)?;
         Ok(Self {
-            stream,
-            phase: Phase::Connecting { begun_ns },
+            link,
             server,
-            tls,
             exchange: None,
             rest: None,
-            connect_ns: None,
-            tls_ns: None,
             used: false,
             closed: false,
             unread: false,
@@ -90,12 +73,12 @@ impl Upstream {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.phase == Phase::Ready
+        self.link.is_ready()
     }
 
     /// It may carry another request after the one that has just ended.
     pub(super) fn is_reusable(&self) -> bool {
-        self.is_ready() && self.rest.is_none() && !self.closed && !self.stream.has_pending()
+        self.is_ready() && self.rest.is_none() && !self.closed && !self.link.stream.has_pending()
     }
 
     /// When its time is over if nothing comes.
@@ -113,13 +96,13 @@ impl Upstream {
     pub(super) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
         exchange.connection_reused = self.used;
-        exchange.connect_ns = self.connect_ns.filter(|_| !self.used);
-        exchange.tls_ns = self.tls_ns.filter(|_| !self.used);
+        exchange.connect_ns = self.link.connect_ns.filter(|_| !self.used);
+        exchange.tls_ns = self.link.tls_ns.filter(|_| !self.used);
         self.used = true;
         let now = now_ns();
         exchange.sent_ns = exchange.sent_ns.or(Some(now));
-        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.connect_ns.unwrap_or(0);
-        if self.stream.send(request)? {
+        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.link.connect_ns.unwrap_or(0);
+        if self.link.stream.send(request)? {
             exchange.written_ns = Some(now_ns());
         }
         Ok(())
@@ -127,39 +110,17 @@ impl Upstream {
 
     /// The socket can take bytes, or a connect has ended.
     pub(super) fn writable(&mut self) -> Step {
-        if let Phase::Connecting { begun_ns } = self.phase {
-            match self.stream.take_error() {
-                Err(error) => return Step::Failed(error),
-                Ok(()) if !self.stream.is_connected() => return Step::Wait,
-                Ok(()) => {}
-            }
-            let connected_ns = now_ns();
-            self.connect_ns = Some(connected_ns - begun_ns);
-            let Some(tls) = self.tls.take() else {
-                self.phase = Phase::Ready;
-                return Step::Ready;
-            };
-            if let Err(error) = self.stream.start_tls_client(tls.config, &tls.host) {
-                return Step::Failed(error);
-            }
-            self.phase = Phase::Handshaking { connected_ns };
-        }
-        if !self.stream.has_pending() {
-            return Step::Wait;
-        }
-        match self.stream.flush() {
-            Ok(true) => {
-                if self.is_ready()
-                    && let Some(exchange) = self.exchange.as_mut()
-                    && exchange.sent_ns.is_some()
-                {
+        match self.link.writable() {
+            Rise::Wait => {}
+            Rise::Ready => return Step::Ready,
+            Rise::Failed(error) => return self.failed(error),
+            Rise::Flushed => {
+                if let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.sent_ns.is_some()) {
                     exchange.written_ns = exchange.written_ns.or_else(|| Some(now_ns()));
                 }
-                Step::Wait
             }
-            Ok(false) => Step::Wait,
-            Err(error) => self.failed(error),
         }
+        Step::Wait
     }
 
     /// Bytes are there, or the end is. `out` takes what the client is to have of them.
@@ -171,12 +132,12 @@ impl Upstream {
         out: &mut Vec<u8>,
     ) -> Step {
         self.unread = false;
-        if matches!(self.phase, Phase::Connecting { .. }) {
+        if self.link.is_connecting() {
             return Step::Wait;
         }
         let (exchange, rest) = (&mut self.exchange, &mut self.rest);
         let mut clean = true;
-        let end = self.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
+        let end = self.link.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
             clean &= match (&mut *exchange, &mut *rest) {
                 (Some(exchange), _) => exchange.receive(bytes, arrival, out),
                 (None, Some(rest)) => rest.feed(bytes, &mut |_| {}) == Ok(bytes.len()),
@@ -190,8 +151,11 @@ impl Upstream {
         self.unread = end == ReadEnd::More;
         // What comes after an answer's end would be taken for the next one.
         self.closed |= end == ReadEnd::Eof || !clean;
-        if let Phase::Handshaking { connected_ns } = self.phase {
-            return self.shake_hands(connected_ns, end);
+        match self.link.shake_hands(end) {
+            Some(Rise::Ready) => return Step::Ready,
+            Some(Rise::Failed(error)) => return Step::Failed(error),
+            Some(Rise::Wait | Rise::Flushed) => return Step::Wait,
+            None => {}
         }
         match &self.exchange {
             Some(exchange) if exchange.is_done() || exchange.is_broken() => Step::Read,
@@ -205,25 +169,6 @@ impl Upstream {
             None if clean => Step::Wait,
             None => Step::Closed(None),
         }
-    }
-
-    fn shake_hands(&mut self, connected_ns: i64, end: ReadEnd) -> Step {
-        if end == ReadEnd::Eof {
-            return Step::Failed(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed the connection during the TLS handshake",
-            ));
-        }
-        // The handshake's own answers have to leave.
-        if let Err(error) = self.stream.flush() {
-            return Step::Failed(error);
-        }
-        if self.stream.is_handshaking() {
-            return Step::Wait;
-        }
-        self.tls_ns = Some(now_ns() - connected_ns);
-        self.phase = Phase::Ready;
-        Step::Ready
     }
 
     fn failed(&self, error: io::Error) -> Step {

@@ -51,13 +51,13 @@ impl Worker {
 
     fn open(&mut self) -> io::Result<usize> {
         let address = self.address();
-        let connection = Connection::open(address, self.spec.kernel_stamps)?;
+        let connection = Connection::open(address, self.spec.kernel_stamps, self.tls.clone())?;
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place::default());
             self.places.len() - 1
         });
         let token = (u64::from(self.places[index].generation) << 32) | index as u64;
-        if let Err(error) = self.poller.add(&connection.stream, token) {
+        if let Err(error) = self.poller.add(&connection.link.stream, token) {
             self.free.push(index);
             return Err(error);
         }
@@ -100,7 +100,7 @@ impl Worker {
         if event.writable
             && let Some(connection) = place.connection.as_mut()
         {
-            let step = connection.writable(self.tls.as_ref());
+            let step = connection.writable();
             self.step(index, step);
         }
         if event.readable && u64::from(self.places[index].generation) == generation {
@@ -161,7 +161,7 @@ impl Worker {
             return self.conclude(exchange, BodyEnd::HungUp);
         }
         let call = exchange.call;
-        connection.stream.shutdown();
+        connection.link.stream.shutdown();
         let hangup_ns = now_ns();
         let mut record = exchange.finish(BodyEnd::HungUp, hangup_ns, self.spec.segment, &self.shared.secrets);
         self.call_ended(&call, &mut record);

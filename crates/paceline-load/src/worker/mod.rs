@@ -14,7 +14,7 @@ use paceline_io::poller::{Poller, Ready, WAKE};
 use paceline_io::stream::Scratch;
 use paceline_wire::{Protocol, RequestRecord};
 
-use crate::connection::{Connection, Tls};
+use crate::connection::Connection;
 use crate::dispatch::Dispatch;
 use crate::head::request_head;
 use crate::run::{Command, Shared};
@@ -22,6 +22,7 @@ use crate::runqueue::runqueue_wait_ns;
 use crate::spec::LoadSpec;
 use crate::stats::WorkerStats;
 use jobs::{Scheduled, SessionPlace};
+use paceline_io::link::Tls;
 use timers::Deadline;
 
 /// How often a thread shows its counters and hands its rows on, and the longest that it sleeps.
