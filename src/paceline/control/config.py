@@ -156,7 +156,7 @@ class PolicyConfig(BaseModel):
     explore_share: Share = 0.02
     min_samples: Count = 10
     window: Duration = "30m"
-    deadline_confidence: Share = 0.9
+    deadline_confidence: Share = 0.5
     retry_share: Share = 0.2
     attempts: Annotated[int, Field(ge=1, le=16)] = 3
     breaker_failures: Count = 5
