@@ -18,6 +18,9 @@ pub(crate) struct Considered {
     /// `chosen`, `candidate` or `left out`.
     pub(crate) verdict: &'static str,
     pub(crate) why: String,
+    /// Where its price is from, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) price_source: Option<String>,
     /// None where a constraint removed it before it was judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) figures: Option<Predicted>,
@@ -60,6 +63,7 @@ pub(super) fn considered(
             tier: offer.tier.as_str(),
             verdict,
             why,
+            price_source: offer.price_source.clone(),
             figures,
         })
     };

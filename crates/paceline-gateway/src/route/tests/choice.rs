@@ -198,8 +198,10 @@ fn hedging_waits_for_the_offers_own_p95() {
 
 #[test]
 fn explain_has_all_offers_with_figures_and_counts() {
+    let flex = with(offer("c", 1.0), "tier", json!("flex"));
+    let priced = |offer, source: &str| with(offer, "price_source", json!(source));
     let mut bench =
-        settled(&[offer("a", 1.0), offer("b", 2.0), with(offer("c", 1.0), "tier", json!("flex"))]);
+        settled(&[priced(offer("a", 1.0), "the config"), offer("b", 2.0), priced(flex, "a list of 2026-11-30")]);
     bench.warm("a", 30, 300.0, 50.0);
     let mut ask = ask();
     ask.explain = true;
@@ -217,5 +219,7 @@ fn explain_has_all_offers_with_figures_and_counts() {
     assert_eq!(document[1]["figures"]["cold"], true);
     assert_eq!(document[2]["verdict"], "left out");
     assert!(document[2]["figures"].is_null());
+    let sources = [0, 1, 2].map(|place| document[place].get("price_source").and_then(Value::as_str));
+    assert_eq!(sources, [Some("the config"), None, Some("a list of 2026-11-30")]);
     assert!(plan.considered.len() == 3);
 }
