@@ -1,5 +1,6 @@
 """The gateway's part of `paceline.toml`: `[gateway]`, `[[model]]` and `[[offer]]`."""
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ _Model = ConfigDict(extra="forbid", frozen=True)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
 _URL_HINT = "write the base URL alone, as https://api.example.com/v1; keys go to api_key_env or api_key_file"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_DEEPEST_JSON = 32
 
 
 def _duration(value: object) -> object:
@@ -86,6 +88,9 @@ def _admin_address(value: object) -> object:
 
 
 def _base_url(value: str) -> str:
+    if not value.lower().startswith(("http://", "https://")):
+        # A key that got here would be looked up as a host's name.
+        raise ValueError(f"it is no URL; {_URL_HINT}")
     try:
         Target.parse(value)
     except UsageError as error:
@@ -94,7 +99,36 @@ def _base_url(value: str) -> str:
 
 
 def _user_path(value: Path) -> Path:
-    return value.expanduser()
+    if "\0" in str(value):
+        raise ValueError("it is no path; leave out what cannot be in one")
+    try:
+        return value.expanduser()
+    except RuntimeError:
+        raise ValueError("there is no such user; write ~/ for your own folder, or a whole path") from None
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("it is true or false, and must be a number")
+    return value
+
+
+def _json(value: Any) -> Any:
+    """What goes into a body must be JSON: TOML has more than that."""
+    _check_json(value, 1)
+    return value
+
+
+def _check_json(value: Any, depth: int) -> None:
+    if depth > _DEEPEST_JSON:
+        raise ValueError(f"it is nested too deeply; {_DEEPEST_JSON} levels are the most")
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            _check_json(one, depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("JSON has no nan and no inf; leave it out")
+    elif not isinstance(value, str | int | float):
+        raise ValueError("JSON has no dates and times; write them in quotes")
 
 
 Duration = Annotated[str, BeforeValidator(_duration)]
@@ -103,10 +137,13 @@ Id = Annotated[str, AfterValidator(_id)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Protocols = Annotated[tuple[Protocol, ...], BeforeValidator(_protocols)]
 UserPath = Annotated[Path, AfterValidator(_user_path)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=4_294_967_295)]
-Bytes = Annotated[int, Field(ge=1, le=1 << 40)]
+Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1, allow_inf_nan=False)]
+# Sums of products of such numbers stay finite.
+Money = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1e9, allow_inf_nan=False)]
+Count = Annotated[int, BeforeValidator(_number), Field(ge=1, le=4_294_967_295)]
+Bytes = Annotated[int, BeforeValidator(_number), Field(ge=1, le=1 << 40)]
+Body = Annotated[dict[str, Any], AfterValidator(_json)]
 
 
 class TlsConfig(BaseModel):
@@ -143,8 +180,8 @@ class LedgerConfig(BaseModel):
 
     on_failure: Literal["flow", "stop"] = "flow"
     sync_every: DurationOrNever = "1s"
-    segment_bytes: Annotated[int, Field(ge=65_536, le=1 << 40)] = 67_108_864
-    recent_requests: Annotated[int, Field(ge=0, le=1_000_000)] = 4096
+    segment_bytes: Annotated[int, BeforeValidator(_number), Field(ge=65_536, le=1 << 40)] = 67_108_864
+    recent_requests: Annotated[int, BeforeValidator(_number), Field(ge=0, le=1_000_000)] = 4096
 
 
 class PolicyConfig(BaseModel):
@@ -158,10 +195,10 @@ class PolicyConfig(BaseModel):
     window: Duration = "30m"
     deadline_confidence: Share = 0.5
     retry_share: Share = 0.2
-    attempts: Annotated[int, Field(ge=1, le=16)] = 3
+    attempts: Annotated[int, BeforeValidator(_number), Field(ge=1, le=16)] = 3
     breaker_failures: Count = 5
     breaker_open: Duration = "5s"
-    cache_affinity: bool = True
+    cache_affinity: Flag = True
 
 
 class HedgingConfig(BaseModel):
@@ -180,7 +217,7 @@ class ProbingConfig(BaseModel):
 
     every: DurationOrNever = False
     usd_per_day: Money = 1.0
-    output_tokens: Annotated[int, Field(ge=1, le=1024)] = 8
+    output_tokens: Annotated[int, BeforeValidator(_number), Field(ge=1, le=1024)] = 8
 
 
 class GatewayConfig(BaseModel):
@@ -190,13 +227,13 @@ class GatewayConfig(BaseModel):
 
     listen: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8080"
     admin_listen: Annotated[str | bool, BeforeValidator(_admin_address)] = "127.0.0.1:8081"
-    require_key: bool = True
+    require_key: Flag = True
     tls: TlsConfig | None = None
-    threads: Annotated[int, Field(ge=1, le=256)] | None = None
-    seed: Annotated[int, Field(ge=0, le=(1 << 63) - 1)] | None = None
+    threads: Annotated[int, BeforeValidator(_number), Field(ge=1, le=256)] | None = None
+    seed: Annotated[int, BeforeValidator(_number), Field(ge=0, le=(1 << 63) - 1)] | None = None
     keep_alive: DurationOrNever = "10s"
     drain: Duration = "30s"
-    keep_text: bool = False
+    keep_text: Flag = False
     clients: ClientsConfig = Field(default_factory=ClientsConfig)
     ledger: LedgerConfig = Field(default_factory=LedgerConfig)
     policy: PolicyConfig = Field(default_factory=PolicyConfig)
@@ -262,7 +299,7 @@ class LimitsConfig(BaseModel):
     model_config = _Model
 
     concurrency: Count | None = None
-    queue: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    queue: Annotated[int, BeforeValidator(_number), Field(ge=0, le=1_000_000)] = 0
     queue_timeout: Duration | None = None
     sessions: Count | None = None
     session: Duration | None = None
@@ -303,7 +340,7 @@ class OfferConfig(BaseModel):
     max_output_tokens: Count | None = None
     parameters: tuple[str, ...] | None = None
     allow_keys: tuple[str, ...] | None = None
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    extra_body: Body = Field(default_factory=dict)
     limits: LimitsConfig = Field(default_factory=LimitsConfig)
     timeouts: TimeoutsConfig = Field(default_factory=TimeoutsConfig)
 

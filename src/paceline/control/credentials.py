@@ -61,7 +61,7 @@ def ca_pem(path: Path) -> str:
     try:
         ssl.create_default_context(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise ConfigError(f"{path} is not PEM", "give a file with -----BEGIN CERTIFICATE-----") from None
+        raise ConfigError("the file is not PEM", "give a file with -----BEGIN CERTIFICATE-----") from None
     return pem
 
 
@@ -116,9 +116,10 @@ def _mode_warnings(path: Path) -> list[str]:
 
 
 def _text(path: Path, most_bytes: int, hint: str) -> str:
+    """What a file holds. A path that leads nowhere is not repeated: it may be the key itself."""
     try:
         return read_whole(path, most_bytes).decode("ascii")
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint) from None
+        raise ConfigError(f"the file cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} holds more than plain letters", hint) from None
+        raise ConfigError("the file holds more than plain letters", hint) from None
