@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -97,8 +98,16 @@ def cost_usd(price: Mapping[str, float], prompt: int, completion: int, cached: i
 class Gateway:
     """A running `paceline gateway`, started by this process and known by its pid. It ends with `kill`."""
 
-    def __init__(self, home: Path, config: Config, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        config: Config,
+        environment: Mapping[str, str] | None = None,
+        verify: ssl.SSLContext | None = None,
+    ) -> None:
         self.home = home
+        # Who trusts its certificate; none: it speaks plainly.
+        self._verify = verify
         self.file = home / "paceline.toml"
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[str] | None = None
@@ -133,13 +142,14 @@ class Gateway:
         line = self._process.stdout.readline()
         assert line, f"the gateway did not start: {self.log.read_text()}"
         addresses = json.loads(line)
-        self.url, self.admin = (f"http://{addresses[name]}" for name in ("listen", "admin_listen"))
+        self.url = f"{'https' if self._verify else 'http'}://{addresses['listen']}"
+        self.admin = f"http://{addresses['admin_listen']}"
         wait_for("a gateway that is ready", self._is_ready)
         return self
 
     def _is_ready(self) -> bool | None:
         with contextlib.suppress(httpx.TransportError):
-            return httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200 or None
+            return self.get("/readyz").status_code == 200 or None
         return None
 
     @property
@@ -191,7 +201,10 @@ class Gateway:
     def client(self, **more: Any) -> httpx.Client:
         """A client of its own, with as many connections as it takes."""
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-        return httpx.Client(base_url=self.url, timeout=60, trust_env=False, limits=limits, **more)
+        verify = self._verify or False
+        return httpx.Client(
+            base_url=self.url, timeout=60, trust_env=False, limits=limits, verify=verify, **more
+        )
 
     def ask(
         self,
@@ -207,7 +220,8 @@ class Gateway:
             return read(asker, protocol, body, headers or {})
 
     def get(self, at: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
-        return httpx.get(f"{self.url}{at}", trust_env=False, headers=dict(headers or {}))
+        with self.client() as client:
+            return client.get(at, headers=dict(headers or {}))
 
     def metrics(self) -> dict[str, float]:
         """Each sample of the metrics page by its name and labels."""
@@ -261,8 +275,10 @@ def gateways(folder: Path) -> Iterator[Any]:
     """Starts gateways, `gateway(config)`, which end with the block."""
     started: list[Gateway] = []
 
-    def start(config: Config, environment: Mapping[str, str] | None = None) -> Gateway:
-        gateway = Gateway(folder / f"home-{len(started)}", config, environment)
+    def start(
+        config: Config, environment: Mapping[str, str] | None = None, verify: ssl.SSLContext | None = None
+    ) -> Gateway:
+        gateway = Gateway(folder / f"home-{len(started)}", config, environment, verify)
         started.append(gateway)
         return gateway.start()
 
