@@ -7,12 +7,14 @@
 //! - `service_tier` and `speed` have chosen the offer. They go on only where they ask for nothing that costs more or less
 //!   than the offer's price (`auto`, `default`, `standard_only`) and the offer does not say them itself,
 //! - `stream_options.include_usage` becomes true where the answer streams in a protocol that else has no usage,
+//! - `messages` loses thoughts that nobody has signed, where Anthropic's protocol is spoken on both sides,
 //! - the offer's `extra_body` is put in where the client says nothing of it, or `null`.
 //!
 //! Every other byte stays as it came.
 
 #[cfg(test)]
 mod tests;
+mod thinking;
 
 use paceline_wire::Protocol;
 use serde_json::Value;
@@ -38,12 +40,13 @@ pub(crate) fn upstream_body(
         let change = Change {
             own: true,
             model: Some(&offer.upstream_model),
+            thoughts: upstream == Protocol::AnthropicMessages,
             ..Change::for_upstream(ask, upstream, offer)
         };
         return Ok(change.apply(body, &ask.places));
     }
-    let plain =
-        Change { own: true, model: None, usage: false, tiers: true, offer: None }.apply(body, &ask.places);
+    let plain = Change { own: true, model: None, usage: false, tiers: true, thoughts: false, offer: None }
+        .apply(body, &ask.places);
     let translated = paceline_translate::request(ask.protocol, upstream, &plain, &offer.upstream_model)
         .map_err(|error| Refusal::untranslatable(error.to_string()))?;
     let places = places_of(&translated)?;
@@ -66,6 +69,8 @@ struct Change<'o> {
     usage: bool,
     /// Words for tiers are the client's.
     tiers: bool,
+    /// Thoughts without a signature are taken out of the history.
+    thoughts: bool,
     offer: Option<&'o Offer>,
 }
 
@@ -79,7 +84,8 @@ enum Fate {
 impl<'o> Change<'o> {
     fn for_upstream(ask: &Ask, upstream: Protocol, offer: &'o Offer) -> Self {
         let usage = ask.streaming && matches!(upstream, Protocol::OpenaiChat | Protocol::OpenaiCompletions);
-        Self { own: false, model: None, usage, tiers: upstream == ask.protocol, offer: Some(offer) }
+        let tiers = upstream == ask.protocol;
+        Self { own: false, model: None, usage, tiers, thoughts: false, offer: Some(offer) }
     }
 
     fn apply(&self, body: &[u8], places: &[Place]) -> Vec<u8> {
@@ -140,6 +146,9 @@ impl<'o> Change<'o> {
         }
         if self.usage && name == "stream_options" {
             return with_usage(value).map_or(Fate::Stays, Fate::Becomes);
+        }
+        if self.thoughts && name == "messages" {
+            return thinking::without_unsigned(value).map_or(Fate::Stays, Fate::Becomes);
         }
         Fate::Stays
     }

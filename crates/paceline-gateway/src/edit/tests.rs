@@ -170,6 +170,95 @@ fn a_translation_has_what_the_offer_adds() {
     assert_eq!(body.unwrap_err().code, "untranslatable");
 }
 
+const UNSIGNED: [&str; 4] = [
+    r#"{"type":"thinking","thinking":"hm","signature":""}"#,
+    r#"{ "signature" : "" , "thinking" : "\"signature\":\"x\"" , "type" : "thinking" }"#,
+    r#"{"type":"thinking","thinking":"","signature":null}"#,
+    "{\n\"type\":\"thinking\",\"thinking\":\"]},{\",\"signature\"\t:\n\"\",\"more\":[{}]}",
+];
+const OTHERS: [&str; 6] = [
+    r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#,
+    r#"{"type":"redacted_thinking","data":"x","signature":""}"#,
+    r#"{"type" : "text", "text":"{\"type\":\"thinking\",\"signature\":\"\"}\u00e9"}"#,
+    r#"{"type":"tool_use","id":"t","name":"f","input":{"type":"thinking","signature":"", "n":1.50}}"#,
+    r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"","signature":""}]}"#,
+    r#"{"type":"text","text":"]"}"#,
+];
+
+fn messages(of: &str) -> String {
+    format!(r#"{{"model":"m","max_tokens":1,"messages":{of}, "x" : 1e5}}"#)
+}
+
+fn to_anthropic(of: &str) -> String {
+    let body = edited_in(Protocol::AnthropicMessages, &messages(of), &offer(&json!({"upstream_model": "m"})));
+    let rest = body.strip_prefix(r#"{"model":"m","max_tokens":1,"messages":"#).unwrap();
+    rest.strip_suffix(r#", "x" : 1e5}"#).unwrap().to_owned()
+}
+
+#[test]
+fn thoughts_that_nobody_signed_go() {
+    let [a, b, c, d] = UNSIGNED;
+    for (list, expected) in [
+        (format!("[{a}, {{\"t\":1}}]"), "[{\"t\":1}]"),
+        (format!("[ {{\"t\":1}} , {b} ]"), "[ {\"t\":1} ]"),
+        (format!("[ {{\"t\":1}} ,\n{b} , {{\"t\":2}}]"), "[ {\"t\":1} , {\"t\":2}]"),
+        (format!("[{c}, {d},{{\"t\":1}},{a}]"), "[{\"t\":1}]"),
+    ] {
+        let with = |content: &str| {
+            format!(r#"[{{"role":"user","content":"hi"}},  {{ "content" : {content},"role":"assistant"}}]"#)
+        };
+        assert_eq!(to_anthropic(&with(&list)), with(expected), "{list}");
+    }
+    let user = r#"{"role":"user","content":"hi"}"#;
+    let silent = format!(r#"{{"role":"assistant","content":[{a},{c}]}}"#);
+    assert_eq!(
+        to_anthropic(&format!("[{user}, {silent} , {user}]")),
+        format!("[{user} , {user}]"),
+        "a message must have some content"
+    );
+    assert_eq!(to_anthropic(&format!("[{silent}]")), format!("[{silent}]"), "and a request some message");
+}
+
+#[test]
+fn nothing_else_of_the_history_changes() {
+    for block in OTHERS {
+        let list = format!(r#"[{{"role":"assistant","content":[ {block} ]}}]"#);
+        assert_eq!(to_anthropic(&list), list);
+    }
+    for odd in
+        [r#"{"signature":""}"#, r#"["signature", null, {"content":{"signature":""}}, {"signature":""}]"#]
+    {
+        let body = messages(odd);
+        if let Ok(ask) = Ask::read(Protocol::AnthropicMessages, &Head::default(), body.as_bytes()) {
+            let got = upstream_body(&ask, body.as_bytes(), Protocol::AnthropicMessages, &plain()).unwrap();
+            assert!(String::from_utf8(got).unwrap().contains(odd));
+        }
+    }
+    let chat = format!(r#"{{"model":"m","messages":[{{"role":"assistant","content":[{}]}}]}}"#, UNSIGNED[0]);
+    assert!(edited(&chat, &plain()).contains(UNSIGNED[0]), "in other protocols these words mean nothing");
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_between_them(blocks in prop::collection::vec((any::<bool>(), 0usize..24, 0usize..3), 1..9)) {
+        let gaps = ["", " ", "\n\t"];
+        let of = |signed: bool| {
+            let mut list = String::new();
+            for (unsigned, which, gap) in blocks.iter().filter(|(unsigned, ..)| !(signed && *unsigned)) {
+                let block = if *unsigned { UNSIGNED[which % 4] } else { OTHERS[which % 6] };
+                let comma = if list.is_empty() { "" } else { "," };
+                list.push_str(&format!("{comma}{}{block}", gaps[*gap]));
+            }
+            list
+        };
+        let (all, left) = (of(false), of(true));
+        let with = |content: &str| format!(r#"[{{"role":"user","content":"a"}},{{"role":"assistant","content":[{content}]}}]"#);
+        let got: Value = serde_json::from_str(&to_anthropic(&with(&all))).unwrap();
+        let expected = if left.is_empty() { r#"[{"role":"user","content":"a"}]"#.to_owned() } else { with(&left) };
+        prop_assert_eq!(got, serde_json::from_str::<Value>(&expected).unwrap());
+    }
+}
+
 /// JSON that a client may send, with members that the gateway knows among others.
 fn value(depth: u32) -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
@@ -246,7 +335,7 @@ proptest! {
 
     #[test]
     fn without_anything_to_do_nothing_is_done((text, members) in body()) {
-        let idle = Change { own: false, model: None, usage: false, tiers: false, offer: None };
+        let idle = Change { own: false, model: None, usage: false, tiers: false, thoughts: false, offer: None };
         let ask = Ask::read(Protocol::OpenaiChat, &Head::default(), text.as_bytes()).unwrap();
         prop_assert_eq!(idle.apply(text.as_bytes(), &ask.places), text.as_bytes());
         prop_assert_eq!(ask.places.len(), members.len());

@@ -200,8 +200,11 @@ fn hedging_waits_for_the_offers_own_p95() {
 fn explain_has_all_offers_with_figures_and_counts() {
     let flex = with(offer("c", 1.0), "tier", json!("flex"));
     let priced = |offer, source: &str| with(offer, "price_source", json!(source));
-    let mut bench =
-        settled(&[priced(offer("a", 1.0), "the config"), offer("b", 2.0), priced(flex, "a list of 2026-11-30")]);
+    let mut bench = settled(&[
+        priced(offer("a", 1.0), "the config"),
+        offer("b", 2.0),
+        priced(flex, "a list of 2026-11-30"),
+    ]);
     bench.warm("a", 30, 300.0, 50.0);
     let mut ask = ask();
     ask.explain = true;
