@@ -148,6 +148,27 @@ def test_an_empty_home_is_followed(tmp_path: Path) -> None:
     assert list_parts(traffic_folder(tmp_path)) == []
 
 
+def test_what_waits_does_not_grow_while_nothing_comes(tmp_path: Path) -> None:
+    with Follower(tmp_path) as follower:
+        for _ in range(10):
+            follower.step()
+        assert follower._pending.tables == []
+        append(tmp_path, *requests(0))
+        for _ in range(10):
+            follower.step()
+        assert len(follower._pending.tables) == 1
+    assert ids(tmp_path, in_parts=True) == [0]
+
+
+def test_a_request_of_no_day_does_not_stop_the_rest(tmp_path: Path) -> None:
+    append(tmp_path, requests(0)[0], requests(1)[0] | {"received_unix_ns": 10**21}, requests(2)[0])
+    with Follower(tmp_path) as follower:
+        assert [one.why for one in follower.step().unread.named] == [
+            "received_unix_ns is in no year of the calendar"
+        ]
+    assert ids(tmp_path, in_parts=True) == [0, 2]
+
+
 def drawn(draw: random.Random, number: int) -> dict[str, Any]:
     """A request of one of three keys, answered by one or two of three offers."""
     offers = draw.sample(["a", "b", "c"], draw.choice([1, 1, 2]))

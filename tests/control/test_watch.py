@@ -47,3 +47,14 @@ def test_a_young_file_may_change_within_its_stamp(tmp_path: Path) -> None:
     aged(one)
     assert watch.changed([one])
     assert not watch.changed([one])
+
+
+def test_who_may_read_a_file_is_a_change_too(tmp_path: Path) -> None:
+    one = tmp_path / "one"
+    one.write_text("a")
+    one.chmod(0o000)
+    aged(one)
+    watch = Watch([one])
+    one.chmod(0o600)
+    assert watch.changed([one])
+    assert not watch.changed([one])

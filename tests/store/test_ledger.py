@@ -62,6 +62,7 @@ def test_a_file_that_was_cut_back_is_read_from_its_next_line(tmp_path: Path) -> 
 
 def test_what_has_no_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "LONGEST_LINE_BYTES", 100)
+    monkeypatch.setattr(ledger, "_STEP_BYTES", 64)
     append(tmp_path, b"x" * 1_000)
     with pytest.raises(StoreError, match="no ledger"):
         read_stretch(folder_of(tmp_path), START, 64)

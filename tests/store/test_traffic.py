@@ -75,6 +75,35 @@ def test_many_small_parts_become_few(tmp_path: Path) -> None:
     assert ids(tmp_path) == list(range(300))
 
 
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), FileNotFoundError("gone")])
+def test_parts_that_cannot_be_merged_stay_and_nothing_comes_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    with TrafficWriter(tmp_path) as writer:
+        with monkeypatch.context() as patched:
+            patched.setattr("paceline.store.traffic.merge", fails)
+            for place in range(17):
+                follow(writer, 1, place, range(place, place + 1))
+                assert writer.end == Place(1, place + 1)
+        assert len(list_parts(writer.folder)) == 17
+        assert ids(tmp_path) == list(range(17))
+        with monkeypatch.context() as patched:
+            # What it merges cannot be removed.
+            patched.setattr("paceline.store.traffic_parts.forget", fails)
+            if isinstance(error, StoreError):
+                follow(writer, 1, 17, range(17, 18))
+                assert ids(tmp_path) == list(range(18))
+        follow(writer, 1, writer.end.offset, range(18, 19))
+    found = ids(tmp_path)
+    assert len(found) == len(set(found))
+    with TrafficWriter(tmp_path):
+        assert len(list_parts(traffic_folder(tmp_path))) < 5
+    assert ids(tmp_path) == found
+
+
 def test_what_a_crash_left_of_a_merge_is_cleared_and_counts_once(tmp_path: Path) -> None:
     with TrafficWriter(tmp_path) as writer:
         for place in range(16):

@@ -21,6 +21,7 @@ from paceline.store.ledger import Place, read_stretch, segment_path, segments
 from paceline.store.paths import home, ledger_folder
 from paceline.store.traffic import TrafficWriter, decode
 from paceline.store.traffic_parts import UnreadLines
+from paceline.store.traffic_schema import TRAFFIC_SCHEMA
 
 PART_EVERY_S = 5.0
 PART_ROWS = 20_000
@@ -113,7 +114,7 @@ class Follower:
         if self._pending.empty:
             return
         self._runs.flush()
-        table = pa.concat_tables(self._pending.tables)
+        table = pa.concat_tables([TRAFFIC_SCHEMA.empty_table(), *self._pending.tables])
         self._traffic.add(table, self._pending.end, self._pending.unread)
         self._pending = _Pending(self._traffic.end)
 
@@ -150,7 +151,8 @@ class Follower:
         stretch = read_stretch(self._ledger, pending.end, _STEP_BYTES)
         decoded = decode(stretch.lines)
         unread = UnreadLines.of([*decoded.unread, *self._runs.append(decoded.entries, decoded.places)])
-        pending.tables.append(decoded.table)
+        if decoded.table.num_rows:
+            pending.tables.append(decoded.table)
         pending.rows += decoded.table.num_rows
         pending.unread += unread
         pending.end = stretch.end

@@ -7,7 +7,7 @@ from pathlib import Path
 # A file that was changed so shortly before it was read may change again within the same stamp.
 _SETTLED_NS = 2_000_000_000
 
-_Stamp = tuple[int, int, int] | None
+_Stamp = tuple[int, int, int, int] | None
 
 
 class Watch:
@@ -27,11 +27,12 @@ def _stamps(paths: Iterable[Path]) -> dict[Path, _Stamp]:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """Inode, size and time of change; None where there is no file."""
+    """Inode, size, when it was written, and when its mode or place changed; None where there is no file."""
     try:
         found = path.stat()
     except OSError:
         return None
     # While it is young the stamp goes on with the clock, so that each look finds it changed.
     age_ns = time.time_ns() - found.st_mtime_ns
-    return found.st_ino, found.st_size, found.st_mtime_ns + (age_ns if 0 <= age_ns < _SETTLED_NS else 0)
+    written_ns = found.st_mtime_ns + (age_ns if 0 <= age_ns < _SETTLED_NS else 0)
+    return found.st_ino, found.st_size, written_ns, found.st_ctime_ns

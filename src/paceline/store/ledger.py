@@ -16,6 +16,8 @@ from paceline.store.atomic import store_error
 _NAME = re.compile(r"(\d{8})\.jsonl")
 # No line is so long; what is, is no line.
 LONGEST_LINE_BYTES = 256 * 1024 * 1024
+# The end of a line is looked for in such steps.
+_STEP_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, order=True)
@@ -110,9 +112,9 @@ def _read_segment(
                         f"{LONGEST_LINE_BYTES // 2**20} MiB",
                         "move the file away",
                     )
-                more = file.read(most_bytes)
+                more = file.read(_STEP_BYTES)
                 data += more
-                at_end = len(more) < most_bytes
+                at_end = len(more) < _STEP_BYTES
     except FileNotFoundError:
         return [], start, True
     except OSError as error:

@@ -5,6 +5,7 @@ here are let be: a later data plane may write them.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ _OPTIONAL_INT = (int, type(None))
 _NUMBER = (int, float)
 
 SCHEMA = "paceline.ledger/1"
+_YEAR_10000_NS = 253_402_300_800 * 10**9
 
 ENTRY_FIELDS: Mapping[str, tuple[type, ...]] = {
     "schema": (str,),
@@ -92,6 +94,10 @@ def read_entry(raw: bytes) -> dict[str, Any]:
     _check(entry, ENTRY_FIELDS, "")
     if entry["schema"] != SCHEMA:
         raise ValueError(f"its schema is not {SCHEMA}")
+    if not 0 <= entry["received_unix_ns"] < _YEAR_10000_NS:
+        raise ValueError("received_unix_ns is in no year of the calendar")
+    if not abs(entry["cost_usd"]) <= sys.float_info.max:
+        raise ValueError("cost_usd is no number")
     for place, attempt in enumerate(entry["attempts"]):
         where = f"attempts[{place}]."
         _check(attempt, ATTEMPT_FIELDS, where)

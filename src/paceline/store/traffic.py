@@ -1,6 +1,7 @@
 """What the gateway's requests were, each exactly once: the parts that are stored, and the ledger's rest."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -149,7 +150,10 @@ class TrafficWriter:
         return followed_to(self._parts)
 
     def add(self, table: pa.Table, end: Place, unread: UnreadLines) -> None:
-        """Write the lines from `self.end` to `end` as a part, and merge small parts. Raises StoreError."""
+        """Write the lines from `self.end` to `end` as a part, and merge small parts.
+
+        Raises StoreError, and then it has written nothing. Parts that cannot be merged stay as they are.
+        """
         start = self.end
         told = [int(number) for number in table["ledger_segment"][:1].to_numpy()]
         first = min([*told, *(one.segment for one in unread.named[:1])], default=0)
@@ -159,7 +163,9 @@ class TrafficWriter:
         self._parts.append(write_part(self.folder, table, start, end, unread))
         self._rows.append(table.num_rows)
         self._unread.append(unread)
-        self._merge()
+        # The lines are written: an error would bring them a second time. The next part brings the next try.
+        with suppress(StoreError, FileNotFoundError):
+            self._merge()
 
     def unread_segments(self) -> set[int]:
         """Segments that hold lines that could not be read."""

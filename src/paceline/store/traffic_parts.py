@@ -9,6 +9,7 @@ there is used in their place.
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -159,13 +160,17 @@ def rows_of(part: Part) -> int:
 
 
 def merge(folder: Path, group: Sequence[Part]) -> Part:
-    """Make one part of neighbours; only then are they removed. Raises StoreError."""
+    """Make one part of neighbours; only then are they removed. Raises StoreError when it is not made.
+
+    One that cannot be removed is a piece of it, as after a crash.
+    """
     table = pa.concat_tables([read_part(part) for part in group])
     unread = sum((read_unread(part) for part in group), UnreadLines())
     merged = write_part(folder, table, group[0].start, group[-1].end, unread)
     for part in group:
         if part.path != merged.path:
-            forget(part)
+            with suppress(StoreError):
+                forget(part)
     return merged
 
 
