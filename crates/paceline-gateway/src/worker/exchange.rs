@@ -351,4 +351,11 @@ impl Concluded {
     pub(super) fn observation(&self) -> &Observation {
         &self.row.observation
     }
+
+    /// The answer came whole, and is of no use.
+    pub(super) fn call_malformed(&mut self, why: &str) {
+        self.row.observation.outcome = Outcome::Malformed;
+        self.row.observation.error = Some(format!("the answer cannot be translated: {why}"));
+        self.purpose.offer.secrets.mask(&mut self.row.observation);
+    }
 }

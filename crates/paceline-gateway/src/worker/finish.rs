@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use paceline_io::clock::{now_ns, unix_ns};
+use paceline_translate::Untranslatable;
 use paceline_wire::{BodyEnd, KIND_EMBEDDING, Observation, Outcome, Protocol};
 
 use super::Worker;
@@ -231,7 +232,7 @@ impl Worker {
 
     /// An answer that is no stream is whole.
     pub(super) fn whole_answer(&mut self, token: u64) {
-        let Some((concluded, client_token)) = self.take_attempt(token, BodyEnd::Complete) else { return };
+        let Some((mut concluded, client_token)) = self.take_attempt(token, BodyEnd::Complete) else { return };
         let Some(mut flight) = self.take_flight(client_token) else { return };
         flight.live.retain(|live| live.token != token);
         let alone = flight.candidates.is_empty() && flight.models.is_empty() && flight.live.is_empty();
@@ -240,8 +241,15 @@ impl Worker {
             Outcome::Empty => alone,
             _ => false,
         };
-        let body = if good { self.client_body(&flight, &concluded) } else { None };
-        let Some(body) = body else { return self.after_failure(client_token, flight, &concluded) };
+        let body = good.then(|| client_body(&flight, &concluded));
+        let body = match body {
+            Some(Ok(body)) => body,
+            Some(Err(why)) => {
+                concluded.call_malformed(&why.to_string());
+                return self.after_failure(client_token, flight, &concluded);
+            }
+            None => return self.after_failure(client_token, flight, &concluded),
+        };
         for rival in std::mem::take(&mut flight.live) {
             flight.attempts.extend(self.cancel_attempt(rival.token));
         }
@@ -256,29 +264,31 @@ impl Worker {
             head::whole_response(200, "application/json", Some(&flight.id), &headers, keep_alive, &body);
         self.finish(client_token, flight, &Ending::ok(), &response);
     }
+}
 
-    /// The body in the client's words, with its cost; none: it cannot be said in them.
-    fn client_body(&self, flight: &Flight, concluded: &Concluded) -> Option<Vec<u8>> {
-        let (client, upstream) = concluded.purpose.protocols;
-        let translated;
-        let body: &[u8] = if client == upstream {
-            &concluded.whole
-        } else {
-            translated = paceline_translate::response(client, upstream, &concluded.whole).ok()?;
-            &translated
-        };
-        let usage = used(concluded.observation(), true, concluded.purpose.prompt_tokens);
-        let known = usage.source == UsageSource::Server && usage != Usage::NOTHING;
-        let cost =
-            concluded.purpose.offer.price.as_ref().filter(|_| known).map(|price| cost_usd(price, &usage));
-        let mut out = Vec::with_capacity(body.len() + 64);
-        push_with_cost(body, cost, &mut out);
-        if let Some(explanation) = flight.explanation_json()
-            && let Some(at) = out.iter().position(|byte| *byte == b'{')
-        {
-            let member = format!("\"paceline\":{explanation},");
-            out.splice(at + 1..at + 1, member.into_bytes());
-        }
-        Some(out)
+/// The body in the client's words, with its cost.
+///
+/// # Errors
+/// It cannot be said in them.
+fn client_body(flight: &Flight, concluded: &Concluded) -> Result<Vec<u8>, Untranslatable> {
+    let (client, upstream) = concluded.purpose.protocols;
+    let translated;
+    let body: &[u8] = if client == upstream {
+        &concluded.whole
+    } else {
+        translated = paceline_translate::response(client, upstream, &concluded.whole)?;
+        &translated
+    };
+    let usage = used(concluded.observation(), true, concluded.purpose.prompt_tokens);
+    let known = usage.source == UsageSource::Server && usage != Usage::NOTHING;
+    let cost = concluded.purpose.offer.price.as_ref().filter(|_| known).map(|price| cost_usd(price, &usage));
+    let mut out = Vec::with_capacity(body.len() + 64);
+    push_with_cost(body, cost, &mut out);
+    if let Some(explanation) = flight.explanation_json()
+        && let Some(at) = out.iter().position(|byte| *byte == b'{')
+    {
+        let member = format!("\"paceline\":{explanation},");
+        out.splice(at + 1..at + 1, member.into_bytes());
     }
+    Ok(out)
 }
