@@ -10,7 +10,7 @@ import pytest
 
 from paceline.control.keeper import Keeper
 from paceline.control.plane import PlaneGoneError, PlaneRefusedError
-from paceline.errors import RunError
+from paceline.errors import RunError, StoreError
 from tests.control.fakes import FAKE_COMMAND, VARIABLE, noted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +24,12 @@ class Kept:
         self.said: list[str] = []
         self.listen = "127.0.0.1:0"
         self.offers: list[dict[str, Any]] = []
+        self.error: Exception | None = None
         self.keeper = Keeper(self.documents, self.said.append, command=FAKE_COMMAND, clock=lambda: self.now_s)
 
     def documents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self.error is not None:
+            raise self.error
         return {"listen": self.listen, "admin_listen": None}, {"offers": self.offers}
 
     def kill(self) -> None:
@@ -72,6 +75,24 @@ def test_pauses_grow_and_it_gives_up(kept: Kept) -> None:
         kept.keeper.look()
     pauses = [line.partition("starts in ")[2] for line in kept.said]
     assert pauses == ["0.5 s", "1 s", "2 s", "4 s", "8 s", "16 s", "30 s"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(StoreError("a part is damaged"), "a part is damaged"), (OSError(12, "no memory"), "no memory")],
+)
+def test_what_a_start_needs_may_come_later(kept: Kept, error: Exception, words: str) -> None:
+    kept.keeper.start()
+    kept.kill()
+    kept.error = error
+    kept.keeper.look()
+    kept.now_s += 1
+    kept.keeper.look()
+    assert kept.said[-1] == f"the data plane did not start: {words}; another starts in 1 s"
+    kept.error = None
+    kept.now_s += 2
+    kept.keeper.look()
+    assert kept.said[-1] == "the data plane is up again at 127.0.0.1:4711"
 
 
 def test_one_that_lived_long_died_of_something_new(kept: Kept) -> None:

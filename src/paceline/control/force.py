@@ -1,8 +1,8 @@
 """What is in force: config, keys and addresses that the data plane works by, and their changes."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,15 @@ class Force:
     addresses: Addresses
     version: int
 
-    def table(self, spent: Spent | None = None) -> dict[str, Any]:
-        """`paceline.routes/1`, secret. spent: for a data plane that starts with it."""
+    def table(self, spent: Spent | None = None, now: datetime | None = None) -> dict[str, Any]:
+        """`paceline.routes/1`, secret. spent: for a data plane that starts with it, as of `now`."""
         return routes_document(
             self.prepared,
             self.addresses,
             self.keys,
             version=self.version,
             spent=spent or {},
-            as_of_unix_s=int(time.time()),
+            as_of_unix_s=int((now or datetime.now(UTC)).timestamp()),
         )
 
     def warnings(self) -> list[Problem]:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from paceline.control.plane import COMMAND, Plane, PlaneGoneError, PlaneRefusedError, how_ended
-from paceline.errors import RunError
+from paceline.control.plane import COMMAND, Plane, how_ended
+from paceline.errors import PacelineError, RunError
 
 # One that lived so long died of something new.
 _STEADY_S = 60.0
@@ -51,7 +51,7 @@ class Keeper:
         return self._plane
 
     def start(self) -> None:
-        """Start the first. Raises PlaneRefusedError, PlaneGoneError."""
+        """Start the first. Raises PlaneRefusedError, PlaneGoneError, and what `documents` raises."""
         plane = Plane(self._command, self._held)
         try:
             settings, table = self._documents()
@@ -75,8 +75,10 @@ class Keeper:
             return
         try:
             self.start()
-        except (PlaneRefusedError, PlaneGoneError) as error:
-            self._died(f"the data plane did not start: {error.message}")
+        except (PacelineError, OSError) as error:
+            # Whatever it lacks (what was spent, a process) may be there at the next try.
+            why = error.message if isinstance(error, PacelineError) else str(error.strerror)
+            self._died(f"the data plane did not start: {why}")
         else:
             self._say(f"the data plane is up again at {self.addresses['listen']}")
 

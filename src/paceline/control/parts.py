@@ -1,7 +1,5 @@
 """What a gateway is put together from, outside of tests."""
 
-from datetime import UTC, datetime
-
 from paceline.control.follow import Follower
 from paceline.control.run import Parts
 from paceline.store.spent import spent_usd
@@ -9,4 +7,4 @@ from paceline.store.spent import spent_usd
 
 def usual_parts() -> Parts:
     """The follower that brings the ledger into the store, and what ledger and store say was spent."""
-    return Parts(follower=Follower, spent=lambda home: spent_usd(home, datetime.now(UTC)))
+    return Parts(follower=Follower, spent=spent_usd)

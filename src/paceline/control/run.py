@@ -1,9 +1,11 @@
 """The running gateway: a data plane that is kept up, a config that is watched, a ledger that is followed."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from paceline.errors import PacelineError, UsageError
 from paceline.units import parse_duration_ns
 
 _LOOK_S = 1.0
+_AGAIN_S = 5.0
 # Beyond the time to drain: for the last lines of the ledger.
 _GRACE_S = 5.0
 
@@ -32,11 +35,11 @@ _GRACE_S = 5.0
 class Parts:
     """What a gateway is put together from. Tests put in their own.
 
-    follower: for a home. spent: USD by key and period, by the ledger of a home.
+    follower: for a home. spent: USD by key and period at a moment, by the ledger of a home.
     """
 
     follower: Callable[[Path], Follower]
-    spent: Callable[[Path], Spent]
+    spent: Callable[[Path, datetime], Spent]
     command: Sequence[str] = COMMAND
     look_up: Callable[..., Addresses] = look_up
 
@@ -76,12 +79,15 @@ class _Running:
         self._keeper = Keeper(self._documents, say, command=parts.command, held=(lock,))
         self._watch = Watch(source.watched(force))
         self._resolver = Resolver(parts.look_up)
-        # What was refused last: it is not said each second.
+        # What was refused last, which is not said each time, and when it is tried again.
         self._refused = ""
+        self._again_s = math.inf
 
     def _documents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        spent = self._parts.spent(self._source.home)
-        return self._source.settings(self._force), self._force.table(spent)
+        # Not after it was added up: what was spent on the day before must not be charged to a day that began.
+        now = datetime.now(UTC)
+        spent = self._parts.spent(self._source.home, now)
+        return self._source.settings(self._force), self._force.table(spent, now)
 
     def serve(
         self,
@@ -108,13 +114,15 @@ class _Running:
 
     def _look(self, *, asked: bool) -> None:
         self._keeper.look()
-        if self._watch.changed(self._source.watched(self._force)) or asked:
+        changed = self._watch.changed(self._source.watched(self._force))
+        if changed or asked or time.monotonic() >= self._again_s:
             self._reload(asked=asked)
         resolved = self._resolver.look(self._force)
         if resolved is not None:
             self._take(self._source.with_addresses(self._force, resolved), quiet=True)
 
     def _reload(self, *, asked: bool) -> None:
+        self._again_s = math.inf
         try:
             then = self._source.next(self._force)
         except GatewayConfigError as error:
@@ -143,7 +151,7 @@ class _Running:
             try:
                 plane.swap(then.table())
             except PlaneRefusedError as error:
-                self._refuse([f"error: {error.message}"], asked=True)
+                self._refuse([f"error: {error.message}"], asked=not quiet)
                 return
             except PlaneGoneError as error:
                 # The next one starts with the new table.
@@ -157,6 +165,8 @@ class _Running:
             self._say(line)
 
     def _refuse(self, lines: list[str], *, asked: bool) -> None:
+        # What it lacks may be in no file that is watched: keys that were locked, a file that is to come.
+        self._again_s = time.monotonic() + _AGAIN_S
         said = "\n".join(lines)
         if said != self._refused or asked:
             self._refused = said
