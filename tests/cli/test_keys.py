@@ -70,3 +70,18 @@ def test_an_end_in_time() -> None:
     for text in ("2026-11-30", "30", "0d", "soon", "2026-13-01", "-1d", "999999999d"):
         with pytest.raises(UsageError, match="--expires"):
             expiry(text, now)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--requests-per-min", str(2**32)],
+        ["--tokens-per-min", "0"],
+        ["--tokens-per-min", "9" * 20],
+        ["--model", ""],
+    ],
+)
+def test_bounds_that_no_data_plane_takes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["keys", "create", "team", *arguments]) == 2
+    assert run(["keys", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["keys"] == []

@@ -77,3 +77,22 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="newer Paceline"):
         KeyStore(tmp_path).all()
+
+
+def test_a_file_that_others_may_read_is_not_left_so(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path)
+    store.create("team", KeyLimits())
+    store.file.chmod(0o644)
+    assert [key.name for key in store.all()] == ["team"]
+    assert store.file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("column", ["budgets_usd = 'x'", "models = '3'", "budgets_usd = '[]', models = '{'"])
+def test_a_damaged_row_is_said(tmp_path: Path, column: str) -> None:
+    store = KeyStore(tmp_path)
+    store.create("team", KeyLimits())
+    with sqlite3.connect(store.file) as connection:
+        connection.execute(f"UPDATE keys SET {column}")
+    connection.close()
+    with pytest.raises(StoreError, match="cannot be used"):
+        store.all()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
@@ -117,7 +118,7 @@ class KeyStore:
         except sqlite3.IntegrityError:
             raise UsageError(
                 f"a key is called {name!r} already",
-                f"give another name, or end that one: paceline keys revoke {name}",
+                f"give another name, or end that one: paceline keys revoke {shlex.quote(name)}",
             ) from None
         return key, secret
 
@@ -130,7 +131,10 @@ class KeyStore:
                 f"SELECT {_COLUMNS} FROM keys ORDER BY created_unix_s, rowid"
             ).fetchall()
         )
-        return [_key(row) for row in rows]
+        try:
+            return [_key(row) for row in rows]
+        except (ValueError, TypeError, AttributeError) as error:
+            raise self._unusable(type(error).__name__) from None
 
     def in_use(self) -> list[StoredKey]:
         """The keys that were not revoked."""
@@ -158,8 +162,13 @@ class KeyStore:
     def _with(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         make_folder(self.file.parent)
         try:
-            # Made here, since SQLite would make it readable for others.
-            os.close(os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # Made here, since SQLite would make it readable for others; one that is so is not left so.
+            handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(handle).st_mode & 0o077:
+                    os.fchmod(handle, 0o600)
+            finally:
+                os.close(handle)
         except OSError as error:
             raise store_error(f"cannot write {self.file}", error) from error
         try:
@@ -170,10 +179,13 @@ class KeyStore:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            raise StoreError(
-                f"the keys in {self.file} cannot be used: {error}",
-                "if it is damaged, move it away and make the keys anew",
-            ) from None
+            raise self._unusable(str(error)) from None
+
+    def _unusable(self, why: str) -> StoreError:
+        return StoreError(
+            f"the keys in {self.file} cannot be used: {why}",
+            "if it is damaged, move it away and make the keys anew",
+        )
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])

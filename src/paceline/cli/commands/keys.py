@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make, list and revoke the keys of the gateway's clients.", no_args_is_help=True)
 
+# What the data plane counts with.
+_MOST_REQUESTS, _MOST_TOKENS = 2**32 - 1, 2**53
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", help="The gateway's config, in place of ./paceline.toml or the user's own."),
@@ -28,9 +30,12 @@ def create(  # noqa: PLR0917
     model: Annotated[
         list[str] | None, typer.Option(help="A model that it may ask for; may be repeated. Default: all.")
     ] = None,
-    requests_per_min: Annotated[int | None, typer.Option(min=1, help="Requests in any minute.")] = None,
+    requests_per_min: Annotated[
+        int | None, typer.Option(min=1, max=_MOST_REQUESTS, help="Requests in any minute.")
+    ] = None,
     tokens_per_min: Annotated[
-        int | None, typer.Option(min=1, help="Prompt and generated tokens in any minute.")
+        int | None,
+        typer.Option(min=1, max=_MOST_TOKENS, help="Prompt and generated tokens in any minute."),
     ] = None,
     budget: Annotated[
         list[str] | None,
@@ -50,6 +55,8 @@ def create(  # noqa: PLR0917
     from paceline.cli.output import talk
     from paceline.control.keys import KeyLimits
 
+    if not all(model or ()):
+        raise UsageError("--model: a model's name is empty", "leave it out: a key may ask for all models")
     limits = KeyLimits(
         models=tuple(dict.fromkeys(model)) if model else None,
         requests_per_min=requests_per_min,
