@@ -31,7 +31,7 @@ def test_the_least_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ["openai-chat"],
     )
     assert offer["timeouts"]["total_ns"] == 600 * 10**9
-    assert offer["limits"]["queue"] == 0
+    assert (offer["limits"]["queue"], offer["limits"]["queue_ns"]) == (100, 30 * 10**9)
     assert json.loads(json.dumps(found)) == found
 
 

@@ -299,8 +299,8 @@ class LimitsConfig(BaseModel):
     model_config = _Model
 
     concurrency: Count | None = None
-    queue: Annotated[int, BeforeValidator(_number), Field(ge=0, le=1_000_000)] = 0
-    queue_timeout: Duration | None = None
+    queue: Annotated[int, BeforeValidator(_number), Field(ge=0, le=1_000_000)] = 100
+    queue_timeout: Duration | None = "30s"
     sessions: Count | None = None
     session: Duration | None = None
     idle: Duration | None = None

@@ -18,13 +18,52 @@ const UNLOADED_IN_FLIGHT: u32 = 2;
 /// Weight of the newest in the two moving averages.
 const NEWEST: f64 = 0.2;
 
-/// One offer's adaptive limit.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Limit {
-    /// None: there is none yet.
-    adaptive: Option<f64>,
+/// A limit that adapts; none: there is none yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Adaptive {
+    places: Option<f64>,
     /// Attempts that were sent before tell nothing new.
     cut_ns: Option<i64>,
+}
+
+impl Adaptive {
+    fn cut(&mut self, share: f64, floor: f64, in_flight: u32, sent_ns: i64, now_ns: i64) -> bool {
+        // One cut answers for all that was in flight when it was made.
+        if self.cut_ns.is_some_and(|cut_ns| sent_ns < cut_ns) {
+            return false;
+        }
+        let now = f64::from(in_flight.max(1));
+        let base = self.places.map_or(now, |limit| limit.min(now));
+        let least = floor.min(self.places.unwrap_or(f64::INFINITY)).min(now).max(1.0);
+        self.places = Some((base * share).max(least));
+        self.cut_ns = Some(now_ns);
+        true
+    }
+
+    /// True: it has grown by a whole place.
+    fn grow(&mut self, in_flight: u32) -> bool {
+        let Some(limit) = self.places else { return false };
+        if f64::from(in_flight) < USED * limit.floor() {
+            return false;
+        }
+        let grown = limit + 1.0 / limit;
+        self.places = Some(grown);
+        grown.floor() > limit.floor()
+    }
+
+    fn whole(self) -> Option<u32> {
+        self.places.map(|limit| limit.floor().clamp(1.0, f64::from(u32::MAX)) as u32)
+    }
+}
+
+/// One offer's adaptive limits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limit {
+    /// By rate limits and timeouts: beyond it, requests fail.
+    told: Adaptive,
+    /// By latency: beyond it, they are slow. An offer that is the only one left is asked beyond it all the same: slow is
+    /// better than refused.
+    felt: Adaptive,
     /// Moving averages of TTFT as a multiple of what is usual for the prompt's size: when little was in flight, and
     /// when the limit was in use.
     unloaded: Option<(f64, i64)>,
@@ -32,30 +71,27 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Places at once; none: without bound.
+    /// Places at once that are good; none: without bound.
     pub(crate) fn places(&self, configured: Option<u32>) -> Option<u32> {
-        let adaptive = self.adaptive.map(|limit| limit.floor().clamp(1.0, f64::from(u32::MAX)) as u32);
-        match (adaptive, configured) {
-            (Some(adaptive), Some(configured)) => Some(adaptive.min(configured)),
-            (adaptive, configured) => adaptive.or(configured),
-        }
+        [self.most(configured), self.felt.whole()].into_iter().flatten().min()
+    }
+
+    /// Places at once when no other offer is left; none: without bound.
+    pub(crate) fn most(&self, configured: Option<u32>) -> Option<u32> {
+        [self.told.whole(), configured].into_iter().flatten().min()
     }
 
     /// A rate limit or a timeout of an attempt that was sent at `sent_ns`, while `in_flight` were, itself included.
     pub(crate) fn troubled(&mut self, in_flight: u32, sent_ns: i64, now_ns: i64) {
-        self.cut(CUT, 1.0, in_flight, sent_ns, now_ns);
+        if self.told.cut(CUT, 1.0, in_flight, sent_ns, now_ns) {
+            self.loaded = None;
+        }
     }
 
-    /// An answer to an attempt that was sent at `sent_ns`, while `in_flight` were. True: the limit has grown.
+    /// An answer to an attempt, while `in_flight` were. True: a limit has grown.
     pub(crate) fn answered(&mut self, in_flight: u32) -> bool {
-        let Some(limit) = self.adaptive else { return false };
-        if f64::from(in_flight) < USED * limit.floor() {
-            return false;
-        }
-        let before = limit.floor();
-        let grown = limit + 1.0 / limit;
-        self.adaptive = Some(grown);
-        grown.floor() > before
+        let told = self.told.grow(in_flight);
+        self.felt.grow(in_flight) || told
     }
 
     /// A TTFT, as a multiple of what is usual for its prompt's size. `begun_with` were in flight when it was admitted.
@@ -78,22 +114,10 @@ impl Limit {
         let loaded = blend(self.loaded);
         self.loaded = Some(loaded);
         let Some((unloaded, at_ns)) = self.unloaded else { return };
-        if now_ns - at_ns <= window_ns && loaded > INFLATED * unloaded {
-            self.cut(GENTLE_CUT, GENTLE_FLOOR, begun_with, sent_ns, now_ns);
+        let inflated = now_ns - at_ns <= window_ns && loaded > INFLATED * unloaded;
+        if inflated && self.felt.cut(GENTLE_CUT, GENTLE_FLOOR, begun_with, sent_ns, now_ns) {
+            self.loaded = None;
         }
-    }
-
-    fn cut(&mut self, share: f64, floor: f64, in_flight: u32, sent_ns: i64, now_ns: i64) {
-        // One cut answers for all that was in flight when it was made.
-        if self.cut_ns.is_some_and(|cut_ns| sent_ns < cut_ns) {
-            return;
-        }
-        let now = f64::from(in_flight.max(1));
-        let base = self.adaptive.map_or(now, |limit| limit.min(now.max(1.0)));
-        let least = floor.min(self.adaptive.unwrap_or(f64::INFINITY)).min(now).max(1.0);
-        self.adaptive = Some((base * share).max(least));
-        self.cut_ns = Some(now_ns);
-        self.loaded = None;
     }
 }
 
@@ -165,6 +189,15 @@ mod tests {
             limit.first_token(20.0, 50, turn * S, turn * S, 60 * S);
         }
         assert_eq!(limit.places(None), Some(4));
+        assert_eq!(limit.most(None), None, "the only offer is asked all the same");
+    }
+
+    #[test]
+    fn the_only_offer_is_not_asked_beyond_what_it_has_refused() {
+        let mut limit = Limit::default();
+        limit.troubled(10, 0, S);
+        assert_eq!((limit.places(Some(20)), limit.most(Some(20))), (Some(7), Some(7)));
+        assert_eq!((limit.places(Some(3)), limit.most(Some(3))), (Some(3), Some(3)));
     }
 
     #[test]

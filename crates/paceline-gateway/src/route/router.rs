@@ -155,6 +155,24 @@ impl Router {
     /// # Errors
     /// When it cannot be asked now.
     pub(crate) fn admit(&self, table: &RouteTable, offer: usize, now_ns: i64) -> Result<Permit, NotNow> {
+        self.admit_within(table, offer, now_ns, OfferState::places)
+    }
+
+    /// The same when no other offer is left: one that has only become slow by now is asked all the same.
+    ///
+    /// # Errors
+    /// When it cannot be asked now.
+    pub(crate) fn admit_last(&self, table: &RouteTable, offer: usize, now_ns: i64) -> Result<Permit, NotNow> {
+        self.admit_within(table, offer, now_ns, OfferState::most_places)
+    }
+
+    fn admit_within(
+        &self,
+        table: &RouteTable,
+        offer: usize,
+        now_ns: i64,
+        places: fn(&OfferState, &Offer) -> Option<u32>,
+    ) -> Result<Permit, NotNow> {
         let mut state = self.shared.lock();
         state.tickets += 1;
         let ticket = state.tickets;
@@ -163,7 +181,7 @@ impl Router {
         if let Some(until_ns) = known.cooldown.until(now_ns) {
             return Err(NotNow::CoolingDown { until_ns });
         }
-        if known.places(offer).is_some_and(|places| known.in_flight >= places) {
+        if places(known, offer).is_some_and(|places| known.in_flight >= places) {
             known.awaited = true;
             return Err(NotNow::Full);
         }

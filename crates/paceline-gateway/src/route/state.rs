@@ -88,6 +88,11 @@ impl OfferState {
         self.limit.places(offer.limits.concurrency)
     }
 
+    /// The same when no other offer is left.
+    pub(crate) fn most_places(&self, offer: &Offer) -> Option<u32> {
+        self.limit.most(offer.limits.concurrency)
+    }
+
     /// A first token after `ttft_ns`. `begun_with` were in flight when it was admitted.
     pub(crate) fn first_token(&mut self, first: &First, policy: &Policy, now_ns: i64) {
         let multiple = self.ttft.multiple(first.tokens, first.ttft_ns as f64);

@@ -97,16 +97,47 @@ impl Worker {
     }
 
     fn launch_next(&mut self, token: u64, flight: &mut Flight, role: Role) -> Next {
+        let full = match self.try_offers(token, flight, role, false) {
+            Ok(()) => return Next::Launched,
+            Err(full) => full,
+        };
+        let Some(offer_place) = full.filter(|_| role != Role::Hedge && flight.live.is_empty()) else {
+            return Next::Nothing;
+        };
+        // All that are left are full. One that is so only since it has become slow is better than none.
+        if self.try_offers(token, flight, role, true).is_ok() {
+            return Next::Launched;
+        }
+        self.enqueue(token, flight, offer_place)
+    }
+
+    /// Asks the first of the offers that takes the request; of those that do not, only the full ones stay.
+    ///
+    /// # Errors
+    /// None of them: the first that is full, if one is.
+    fn try_offers(
+        &mut self,
+        token: u64,
+        flight: &mut Flight,
+        role: Role,
+        last: bool,
+    ) -> Result<(), Option<usize>> {
         let mut full = None;
         let mut place = 0;
         while place < flight.candidates.len() && flight.begun < flight.table.policy.attempts {
             let offer_place = flight.candidates[place].offer;
             let offer = flight.table.offers[offer_place].clone();
-            match self.shared.router.admit(&flight.table, offer_place, now_ns()) {
+            let router = &self.shared.router;
+            let admitted = if last {
+                router.admit_last(&flight.table, offer_place, now_ns())
+            } else {
+                router.admit(&flight.table, offer_place, now_ns())
+            };
+            match admitted {
                 Ok(permit) => {
-                    let Some(candidate) = flight.candidates.remove(place) else { return Next::Nothing };
+                    let Some(candidate) = flight.candidates.remove(place) else { return Err(full) };
                     if self.launch(token, flight, &candidate, &offer, permit, role) {
-                        return Next::Launched;
+                        return Ok(());
                     }
                 }
                 Err(NotNow::Full) => {
@@ -119,12 +150,7 @@ impl Worker {
                 }
             }
         }
-        match full {
-            Some(offer_place) if role != Role::Hedge && flight.live.is_empty() => {
-                self.enqueue(token, flight, offer_place)
-            }
-            _ => Next::Nothing,
-        }
+        Err(full)
     }
 
     /// Asks one offer. `false`: it could not even be begun; why stands in the flight.
