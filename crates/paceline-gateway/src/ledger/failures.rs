@@ -127,12 +127,16 @@ fn a_folder_that_goes_and_comes_back_is_written_again_and_locked_again() {
     let folder = Folder::new();
     let (ledger, _) = Ledger::open(&settings(&folder.0)).unwrap();
     assert!(ledger.append(&entry("gen-1", 0, "hi")));
+    ledger.writer.look();
+    assert!(!ledger.is_failing());
     fs::remove_dir_all(&folder.0).unwrap();
-    assert!(!ledger.append(&entry("gen-2", 0, "hi")));
+    // Nobody has looked since: it is taken, and counted as lost by the next look.
+    ledger.append(&entry("gen-2", 0, "hi"));
+    ledger.writer.look();
+    assert!(ledger.is_failing(), "found without a line");
     assert!(!ledger.append(&entry("gen-3", 0, "hi")));
     let state = ledger.state();
-    assert!(state.failing);
-    assert_eq!((state.written, state.lost, state.segment), (1, 2, None));
+    assert_eq!((state.failing, state.written, state.lost, state.segment), (true, 1, 2, None));
     // It is not made again: an empty mount point is no place for a ledger.
     assert!(!folder.0.exists());
     fs::create_dir(&folder.0).unwrap();
@@ -147,10 +151,30 @@ fn a_segment_that_is_deleted_is_followed_by_another() {
     let folder = Folder::new();
     let (ledger, _) = Ledger::open(&settings(&folder.0)).unwrap();
     assert!(ledger.append(&entry("gen-1", 0, "hi")));
+    ledger.writer.look();
     fs::remove_file(segment::path(&folder.0, 1)).unwrap();
+    ledger.writer.look();
     assert!(ledger.append(&entry("gen-2", 0, "hi")));
     assert_eq!((folder.ids(), ledger.state().segment), (vec!["gen-2".to_owned()], Some(2)));
     assert!(ledger.find("gen-1", None).is_none() && ledger.find("gen-2", None).is_some());
+    assert_eq!((ledger.state().failing, ledger.state().written, ledger.state().lost), (false, 2, 0));
+}
+
+#[test]
+fn whoever_opens_a_ledger_looks_after_it() {
+    let folder = Folder::new();
+    let (ledger, _) = Ledger::open(&settings(&folder.0)).unwrap();
+    fs::remove_dir_all(&folder.0).unwrap();
+    let look = |failing: bool| {
+        while ledger.is_failing() != failing {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    look(true);
+    fs::create_dir(&folder.0).unwrap();
+    look(false);
+    assert!(ledger.append(&entry("gen-1", 0, "hi")));
+    assert_eq!(folder.ids(), ["gen-1"]);
 }
 
 /// The child of the next test: appends from two threads, and says which lines were taken.

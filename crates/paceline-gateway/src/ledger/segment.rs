@@ -40,8 +40,8 @@ impl Segment {
     }
 
     /// The file is still in a folder.
-    pub(super) fn is_there(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.nlink() > 0)
+    pub(super) fn is_there(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() > 0)
     }
 
     /// Appends a line, its newline included, whole or not at all, in one call of `write(2)`: what the call has taken

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::writer::SharedWriter;
 
-/// A ledger that fails is tried so often.
-const RETRY: Duration = Duration::from_secs(1);
+/// So often is looked whether the segment is still there, and a ledger that fails is tried.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Ends when it is dropped, after a last sync.
 #[derive(Debug)]
@@ -20,17 +20,15 @@ pub(super) struct Syncer {
 }
 
 impl Syncer {
-    /// `every_ns`: 0: never, and only what fails is tried.
+    /// `every_ns`: 0: never, and it only looks.
     pub(super) fn start(writer: Arc<SharedWriter>, every_ns: i64) -> io::Result<Self> {
         let every = u64::try_from(every_ns).ok().filter(|every_ns| *every_ns > 0).map(Duration::from_nanos);
         let (end, ended) = channel::<()>();
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || {
             let mut synced = Instant::now();
-            let wait = every.map_or(RETRY, |every| every.min(RETRY));
+            let wait = every.map_or(LOOK, |every| every.min(LOOK));
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                if writer.is_failing() {
-                    writer.lock().retry();
-                }
+                writer.look();
                 if every.is_some_and(|every| synced.elapsed() >= every) {
                     writer.sync();
                     synced = Instant::now();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use paceline_io::clock::unix_ns;
 use serde::Serialize;
 
 use super::lock::{Lock, Progress};
@@ -67,6 +68,8 @@ pub(super) struct Writer {
     lost: u64,
     bytes: u64,
     syncs_failed: u64,
+    /// Lines since it was last seen that the segment is in its folder.
+    unseen: u64,
 }
 
 /// A writer of several threads. The lock is held over one `write(2)` (and where a segment is full, over the making of the
@@ -89,6 +92,13 @@ impl SharedWriter {
     /// Without a lock: each request asks.
     pub(super) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether all is well, and tries what fails.
+    pub(super) fn look(&self) {
+        let mut writer = self.lock();
+        writer.look(unix_ns().div_euclid(1_000_000_000));
+        writer.retry();
     }
 
     /// Brings what was written to the disk; takes as long as the disk does.
@@ -145,6 +155,7 @@ impl Writer {
             lost: 0,
             bytes: 0,
             syncs_failed: 0,
+            unseen: 0,
         }
     }
 
@@ -158,6 +169,7 @@ impl Writer {
         match self.write(line) {
             Ok(place) => {
                 self.written += 1;
+                self.unseen += 1;
                 self.bytes += line.len() as u64;
                 self.dirty = true;
                 self.is_well();
@@ -175,6 +187,21 @@ impl Writer {
     pub(super) fn lose(&mut self, error: &io::Error, unix_s: i64) {
         self.lost += 1;
         self.fails(error, unix_s);
+    }
+
+    /// Looks whether the segment is still in its folder, about once a second: asking at each line would cost a system
+    /// call. Who takes it away takes its lines: those since the last look are counted as lost, and no others can be.
+    pub(super) fn look(&mut self, unix_s: i64) {
+        let lines = std::mem::take(&mut self.unseen);
+        if self.segment.as_ref().is_none_or(Segment::is_there) {
+            return;
+        }
+        self.segment = None;
+        self.written -= lines;
+        self.lost += lines;
+        if let Err(error) = self.ready(0) {
+            self.fails(&error, unix_s);
+        }
     }
 
     /// Looks whether what could not be written can be again; no line is written to find out.
@@ -250,17 +277,16 @@ impl Writer {
 
     /// A segment that takes so many bytes more.
     fn ready(&mut self, bytes: u64) -> io::Result<()> {
-        if let Some(segment) = &self.segment {
-            if !segment.is_there()? {
-                self.segment = None;
-            } else if segment.len > 0 && segment.len + bytes > self.segment_bytes {
-                // No descriptor or inode left for another: this one goes on, and nothing is lost.
-                if let Ok(next) = self.next_segment() {
-                    let full = self.segment.replace(next);
-                    self.unsynced.extend(full.filter(|_| self.syncs && self.dirty).map(|full| full.file));
-                }
-                return Ok(());
+        if let Some(segment) = &self.segment
+            && segment.len > 0
+            && segment.len + bytes > self.segment_bytes
+        {
+            // No descriptor or inode left for another: this one goes on, and nothing is lost.
+            if let Ok(next) = self.next_segment() {
+                let full = self.segment.replace(next);
+                self.unsynced.extend(full.filter(|_| self.syncs && self.dirty).map(|full| full.file));
             }
+            return Ok(());
         }
         if self.segment.is_none() {
             self.segment = Some(self.next_segment()?);
