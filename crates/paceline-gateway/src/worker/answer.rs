@@ -6,7 +6,7 @@ use paceline_wire::BodyEnd;
 use super::Worker;
 use super::exchange::Exchange;
 use super::finish::Ending;
-use super::head::{self, LAST_CHUNK, push_chunk};
+use super::head;
 use crate::refusal::Refusal;
 
 /// A comment of the event stream format, which clients pass over.
@@ -91,8 +91,8 @@ impl Worker {
             flight.head_sent = true;
             let mut headers = head::offer_headers(&offer, role);
             headers.extend(flight.explanation());
-            self.frame =
-                head::stream_head(&flight.id, &headers, flight.keep_alive && !self.shared.is_draining());
+            let keep_alive = flight.keep_alive && !self.shared.is_draining();
+            self.frame = head::stream_head(&flight.id, &headers, flight.framing, keep_alive);
         }
         self.out.splice(0..0, held);
         self.put_back(client_token, flight);
@@ -106,8 +106,9 @@ impl Worker {
         let Some(exchange) = upstream.exchange.as_mut() else { return };
         let Some(client_token) = exchange.purpose.client else { return };
         let unpaid = exchange.token_events() > exchange.purpose.paid_events;
-        push_chunk(&mut self.frame, &self.out);
         let Some(client) = self.clients.get_mut(client_token) else { return };
+        let Some(framing) = client.flight().map(|flight| flight.framing) else { return };
+        framing.push(&mut self.frame, &self.out);
         let sent = client.send(&self.frame, now);
         self.frame.clear();
         if sent.is_err() {
@@ -163,13 +164,13 @@ impl Worker {
             return self.end_by_event(client_token, flight, &refusal);
         }
         let mut last = std::mem::take(&mut self.frame);
-        push_chunk(&mut last, &self.out);
-        last.extend_from_slice(LAST_CHUNK);
+        flight.framing.push(&mut last, &self.out);
+        flight.framing.push_end(&mut last);
         self.finish(client_token, flight, &Ending::ok(), &last);
     }
 
     /// A stream that ended in order without a token: another offer is asked; where there is none, the client gets it.
-    fn empty_stream(&mut self, token: u64) {
+    pub(super) fn empty_stream(&mut self, token: u64) {
         let Some(client_token) = self.exchange(token).and_then(|exchange| exchange.purpose.client) else {
             return;
         };
@@ -200,9 +201,9 @@ impl Worker {
         let mut frame = Vec::new();
         if !flight.head_sent {
             flight.head_sent = true;
-            frame = head::stream_head(&flight.id, &[], flight.keep_alive && !draining);
+            frame = head::stream_head(&flight.id, &[], flight.framing, flight.keep_alive && !draining);
         }
-        push_chunk(&mut frame, COMMENT);
+        flight.framing.push(&mut frame, COMMENT);
         if client.send(&frame, now).is_err() {
             self.client_gone(token);
         }

@@ -12,6 +12,7 @@ use super::Worker;
 use super::client::State;
 use super::finish::Refused;
 use super::flight::{Flight, LastWord};
+use super::head::Framing;
 use super::inbox::Received;
 use crate::accounts::{Most, price};
 use crate::ask::Ask;
@@ -95,6 +96,7 @@ impl Worker {
         } else {
             i64::MAX
         };
+        let framing = if head.is_http_1_0 { Framing::UntilClose } else { Framing::Chunked };
         let forwarded = FORWARDED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), head.header(name)?.to_owned())))
@@ -128,6 +130,7 @@ impl Worker {
             deadline_at_ns,
             finish_at_ns,
             keep_alive: false,
+            framing,
         }))
     }
 

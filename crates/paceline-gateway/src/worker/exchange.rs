@@ -126,8 +126,8 @@ impl Exchange {
     }
 
     /// Takes bytes from one socket read, and gives the client's share of them to `out`, or keeps it until the first
-    /// token. `false`: bytes are left over after the response's end.
-    pub(super) fn receive(&mut self, bytes: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> bool {
+    /// token. Returns how many of them are the response's; none: it is broken.
+    pub(super) fn receive(&mut self, bytes: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> Option<usize> {
         if !self.answered {
             self.answered = true;
             self.request = Vec::new();
@@ -137,7 +137,7 @@ impl Exchange {
             self.broken = Some(BodyEnd::Malformed(
                 "bytes came before the request was sent: they answer nothing".to_owned(),
             ));
-            return false;
+            return None;
         }
         let stamp = Stamp { ns: arrival.ns, kernel: arrival.kernel, read: arrival.read };
         let mut reader = std::mem::replace(&mut self.reader, Reader::responses());
@@ -148,10 +148,10 @@ impl Exchange {
         });
         self.reader = reader;
         match fed {
-            Ok(used) => used == bytes.len(),
+            Ok(used) => Some(used),
             Err(error) => {
                 self.broken.get_or_insert(BodyEnd::Malformed(error.to_string()));
-                false
+                None
             }
         }
     }
@@ -183,6 +183,11 @@ impl Exchange {
         let cost_usd = cost_of(&self.purpose.offer, &self.observer.usage());
         let to = if self.committed { out } else { &mut self.held };
         match relay.push(bytes, cost_usd, to) {
+            // What is no token, without end: comments, empty lines, roles.
+            Ok(()) if self.held.len() > self.limits.max_event_bytes.saturating_mul(2) => {
+                let text = format!("{} bytes came, and no token", self.held.len());
+                self.broken.get_or_insert(BodyEnd::Malformed(text));
+            }
             Ok(()) => {}
             Err(RelayError::TooLarge) => {
                 let text = format!("an event is larger than {} bytes", self.limits.max_event_bytes);

@@ -8,7 +8,7 @@ use super::client::State;
 use super::exchange::{Concluded, Exchange};
 use super::finish::Ending;
 use super::flight::{Flight, LastWord};
-use super::head::{self, LAST_CHUNK, push_chunk};
+use super::head;
 use crate::ledger::entry::Role;
 use crate::refusal::{Refusal, upstream_error};
 use crate::relay::good_prefix;
@@ -30,15 +30,20 @@ impl Worker {
             return self.resend(token);
         }
         let end = exchange.closed_by_peer(error);
-        if !matches!(end, BodyEnd::Complete) {
+        let whole = matches!(end, BodyEnd::Complete) || (exchange.is_stream() && exchange.is_marked());
+        if !whole || exchange.purpose.client.is_none() {
             return self.attempt_failed(token, end);
         }
-        if exchange.is_stream() && exchange.committed {
-            self.stream_ended(token, end);
-        } else if exchange.is_stream() || exchange.purpose.client.is_none() {
-            self.attempt_failed(token, end);
-        } else {
-            self.whole_answer(token);
+        if !exchange.is_stream() {
+            return self.whole_answer(token);
+        }
+        // All of it may have come by one read, together with the close.
+        let waits = !exchange.committed;
+        if waits && exchange.token_events() == 0 {
+            return self.empty_stream(token);
+        }
+        if !waits || self.commit(token) {
+            self.stream_ended(token, BodyEnd::Complete);
         }
     }
 
@@ -184,9 +189,9 @@ impl Worker {
     /// good, and goes out.
     pub(super) fn end_by_event(&mut self, token: u64, flight: Box<Flight>, refusal: &Refusal) {
         let mut last = std::mem::take(&mut self.frame);
-        push_chunk(&mut last, &self.out[..good_prefix(&self.out)]);
-        push_chunk(&mut last, &refusal.event(flight.ask.protocol, &flight.id));
-        last.extend_from_slice(LAST_CHUNK);
+        flight.framing.push(&mut last, &self.out[..good_prefix(&self.out)]);
+        flight.framing.push(&mut last, &refusal.event(flight.ask.protocol, &flight.id));
+        flight.framing.push_end(&mut last);
         let outcome = if flight.first_token_ns.is_some() { "error_in_stream" } else { "failed" };
         // The body ends as its head has announced: a client may have sent its next request already, so that the
         // connection stays.

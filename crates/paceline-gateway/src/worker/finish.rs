@@ -11,7 +11,7 @@ use super::Worker;
 use super::downgrade;
 use super::exchange::Concluded;
 use super::flight::Flight;
-use super::head;
+use super::head::{self, Framing};
 use super::usage::used;
 use crate::accounts::Used;
 use crate::accounts::price::cost_usd;
@@ -66,6 +66,11 @@ impl Worker {
         let upstream = self.upstreams.get_mut(token)?;
         let mut exchange = upstream.exchange.take()?;
         let client = exchange.purpose.client.unwrap_or(u64::MAX);
+        if upstream.unasked {
+            let server = upstream.server.clone();
+            self.distrust(server);
+        }
+        let upstream = self.upstreams.get_mut(token)?;
         let in_order = matches!(end, BodyEnd::Complete) && !exchange.is_broken();
         if in_order && exchange.keeps_connection() {
             self.release(token, true);
@@ -150,7 +155,8 @@ impl Worker {
 
     /// Ends a request: its line is written before the client has its last bytes.
     pub(super) fn finish(&mut self, token: u64, flight: Box<Flight>, ending: &Ending, last: &[u8]) {
-        let keep_alive = flight.keep_alive && !ending.close && !self.shared.is_draining();
+        let by_close = flight.head_sent && flight.framing == Framing::UntilClose;
+        let keep_alive = flight.keep_alive && !ending.close && !by_close && !self.shared.is_draining();
         self.settle(flight, ending);
         self.send_last(token, last, !keep_alive);
     }
@@ -238,7 +244,8 @@ impl Worker {
         let alone = flight.candidates.is_empty() && flight.models.is_empty() && flight.live.is_empty();
         let good = match concluded.outcome() {
             Outcome::Ok => true,
-            Outcome::Empty => alone,
+            // A status 204 is no answer to what was asked.
+            Outcome::Empty => alone && !concluded.whole.trim_ascii().is_empty(),
             _ => false,
         };
         let body = good.then(|| client_body(&flight, &concluded));

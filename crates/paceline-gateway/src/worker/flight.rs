@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::head::Framing;
 use crate::accounts::Hold;
 use crate::ask::Ask;
 use crate::ledger::entry::AttemptEntry;
@@ -78,6 +79,7 @@ pub(super) struct Flight {
     pub(super) finish_at_ns: i64,
     /// The client's connection may carry another request.
     pub(super) keep_alive: bool,
+    pub(super) framing: Framing,
 }
 
 impl Flight {

@@ -6,9 +6,6 @@ use paceline_io::clock::unix_ns;
 use crate::ledger::entry::Role;
 use crate::table::Offer;
 
-/// The end of a chunked body.
-pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
-
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -54,12 +51,57 @@ fn end(head: &mut String, headers: &[(&str, String)], keep_alive: bool) {
     head.push_str("\r\n");
 }
 
+/// How a client knows the end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    Chunked,
+    /// By the close: a client of HTTP/1.0 knows no chunks.
+    UntilClose,
+}
+
+impl Framing {
+    /// Frames bytes of a stream; no bytes: nothing, since an empty chunk would be the end.
+    pub(super) fn push(self, frame: &mut Vec<u8>, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self == Self::UntilClose {
+            return frame.extend_from_slice(bytes);
+        }
+        frame.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+        frame.extend_from_slice(bytes);
+        frame.extend_from_slice(b"\r\n");
+    }
+
+    /// Frames the end of a stream.
+    pub(super) fn push_end(self, frame: &mut Vec<u8>) {
+        if self == Self::Chunked {
+            frame.extend_from_slice(b"0\r\n\r\n");
+        }
+    }
+}
+
 /// The head of a stream.
-pub(super) fn stream_head(id: &str, headers: &[(&str, String)], keep_alive: bool) -> Vec<u8> {
+pub(super) fn stream_head(
+    id: &str,
+    headers: &[(&str, String)],
+    framing: Framing,
+    keep_alive: bool,
+) -> Vec<u8> {
     let mut head = begin(200, "text/event-stream; charset=utf-8", Some(id));
-    head.push_str("cache-control: no-cache\r\nx-accel-buffering: no\r\ntransfer-encoding: chunked\r\n");
-    end(&mut head, headers, keep_alive);
+    head.push_str("cache-control: no-cache\r\nx-accel-buffering: no\r\n");
+    if framing == Framing::Chunked {
+        head.push_str("transfer-encoding: chunked\r\n");
+    }
+    end(&mut head, headers, keep_alive && framing == Framing::Chunked);
     head.into_bytes()
+}
+
+/// Of a whole response what answers HEAD: its head, which tells of the body that GET would bring.
+pub(super) fn without_body(mut response: Vec<u8>) -> Vec<u8> {
+    let end = memchr::memmem::find(&response, b"\r\n\r\n").map_or(response.len(), |at| at + 4);
+    response.truncate(end);
+    response
 }
 
 /// A whole response.
@@ -96,16 +138,6 @@ pub(super) fn offer_headers(offer: &Offer, role: Role) -> Vec<(&'static str, Str
     ]
 }
 
-/// Puts bytes into a chunk; no bytes: nothing, since an empty chunk would be the end.
-pub(super) fn push_chunk(frame: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.is_empty() {
-        return;
-    }
-    frame.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
-    frame.extend_from_slice(bytes);
-    frame.extend_from_slice(b"\r\n");
-}
-
 /// For a client that is one too many.
 pub(super) fn crowded() -> Vec<u8> {
     let body = br#"{"error":{"message":"The gateway has too many connections.","type":"server_error","code":"overloaded","param":null}}"#;
@@ -138,8 +170,27 @@ mod tests {
     #[test]
     fn chunks_are_framed_and_never_empty() {
         let mut frame = Vec::new();
-        push_chunk(&mut frame, b"");
-        push_chunk(&mut frame, &[b'x'; 17]);
-        assert_eq!(frame, [b"11\r\n".as_slice(), &[b'x'; 17], b"\r\n"].concat());
+        Framing::Chunked.push(&mut frame, b"");
+        Framing::Chunked.push(&mut frame, &[b'x'; 17]);
+        Framing::Chunked.push_end(&mut frame);
+        assert_eq!(frame, [b"11\r\n".as_slice(), &[b'x'; 17], b"\r\n0\r\n\r\n"].concat());
+    }
+
+    #[test]
+    fn without_chunks_the_close_is_the_end() {
+        let mut frame = stream_head("gen-1", &[], Framing::UntilClose, true);
+        assert!(memchr::memmem::find(&frame, b"connection: close\r\n").is_some());
+        assert!(memchr::memmem::find(&frame, b"transfer-encoding").is_none());
+        frame.clear();
+        Framing::UntilClose.push(&mut frame, b"data");
+        Framing::UntilClose.push_end(&mut frame);
+        assert_eq!(frame, b"data");
+    }
+
+    #[test]
+    fn head_is_answered_by_a_head() {
+        let response = whole_response(200, "text/plain", None, &[], true, b"a\r\n\r\nb");
+        let head = String::from_utf8(without_body(response)).unwrap();
+        assert!(head.ends_with("\r\n\r\n") && head.contains("content-length: 6"));
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Inbox {
     early: Vec<u8>,
     pub(super) error: Option<InboxError>,
     wants_continue: bool,
+    /// The head is complete, and nobody has looked at it.
+    fresh_head: bool,
     /// Bytes of the present head.
     head_bytes: usize,
 }
@@ -63,6 +65,7 @@ impl Inbox {
             early: Vec::new(),
             error: None,
             wants_continue: false,
+            fresh_head: false,
             head_bytes: 0,
         }
     }
@@ -105,11 +108,12 @@ impl Inbox {
     }
 
     fn feed(&mut self, bytes: &[u8], arrival_ns: i64, limits: &ClientLimits) -> Result<usize, InboxError> {
-        let Self { reader, head, body, head_ns, wants_continue, .. } = self;
+        let Self { reader, head, body, head_ns, wants_continue, fresh_head, .. } = self;
         let (mut too_large, mut head_too_large) = (false, false);
         let fed = reader.feed(bytes, &mut |part| match part {
             Part::Head(got) => {
                 *head_ns = arrival_ns;
+                *fresh_head = true;
                 *wants_continue =
                     got.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
                 let length = got.header("content-length").and_then(|length| length.parse::<usize>().ok());
@@ -145,6 +149,12 @@ impl Inbox {
     /// The head of the present request, if it is complete.
     pub(super) fn head(&self) -> Option<&Head> {
         self.head.as_ref()
+    }
+
+    /// The head, once, if it is there before its body is.
+    pub(super) fn take_fresh_head(&mut self) -> Option<&Head> {
+        let fresh = std::mem::take(&mut self.fresh_head) && !self.reader.is_done();
+        self.head.as_ref().filter(|_| fresh)
     }
 
     /// The client waits to be told to go on (once).
@@ -253,6 +263,18 @@ mod tests {
         assert_eq!(inbox.progress(), Progress::Whole);
         inbox.take(&[b'x'; MAX_EARLY_BYTES + 1], 4, true, &limits());
         assert_eq!(inbox.error, Some(InboxError::TooEarly));
+    }
+
+    #[test]
+    fn a_head_is_shown_once_and_only_before_its_body() {
+        let mut inbox = Inbox::new();
+        inbox.take(&REQUEST[..REQUEST.len() - 1], 1, false, &limits());
+        assert!(inbox.take_fresh_head().is_some() && inbox.take_fresh_head().is_none());
+        inbox.take(b"y", 1, false, &limits());
+        let _ = inbox.take_request();
+        inbox.next(2, &limits());
+        inbox.take(REQUEST, 2, false, &limits());
+        assert!(inbox.take_fresh_head().is_none());
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub(crate) struct Worker {
     upstreams: Pool<Upstream>,
     /// Idle connections by server, the last used at the end.
     idle: HashMap<String, Vec<u64>>,
+    /// Servers whose connections are used once, and until when.
+    distrusted: HashMap<String, i64>,
     timers: Timers,
     /// Clients whose requests wait for a place, in order.
     waiting: VecDeque<u64>,
@@ -109,6 +111,7 @@ impl Worker {
             clients: Pool::default(),
             upstreams: Pool::default(),
             idle: HashMap::new(),
+            distrusted: HashMap::new(),
             timers: Timers::default(),
             waiting: VecDeque::new(),
             unread: Vec::new(),

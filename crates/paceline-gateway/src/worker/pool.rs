@@ -13,6 +13,9 @@ use crate::table::Offer;
 const IDLE_NS: i64 = 30_000_000_000;
 /// Idle connections that are kept to one server.
 const MAX_IDLE: usize = 1_024;
+/// A server that has sent an answer that nobody asked for gets so long each request on a connection of its own: the
+/// next such answer could cross a request, and be taken for its answer.
+const DISTRUST_NS: i64 = 600_000_000_000;
 
 /// What two offers of one server have in common.
 pub(super) fn server_of(offer: &Offer) -> String {
@@ -29,7 +32,7 @@ impl Worker {
             if self.is_quiet(token) {
                 return Ok(token);
             }
-            self.upstreams.remove(token);
+            self.drop_idle(token);
         }
         let addresses = &offer.target.addresses;
         let address = addresses[self.address.get(&server).copied().unwrap_or(0) % addresses.len()];
@@ -71,11 +74,13 @@ impl Worker {
     /// Keeps a connection for the next attempt, or closes it.
     pub(super) fn release(&mut self, token: u64, reusable: bool) {
         let Some(upstream) = self.upstreams.get_mut(token) else { return };
-        if !reusable || !upstream.is_reusable() {
+        let now = now_ns();
+        let distrusted = self.distrusted.get(&upstream.server).is_some_and(|until_ns| now < *until_ns);
+        if !reusable || distrusted || !upstream.is_reusable() {
             self.upstreams.remove(token);
             return;
         }
-        upstream.idle_ns = now_ns();
+        upstream.idle_ns = now;
         upstream.paused = false;
         let idle = self.idle.entry(upstream.server.clone()).or_default();
         idle.push(token);
@@ -87,11 +92,21 @@ impl Worker {
 
     /// A connection that no attempt uses has closed, or says what nobody asked for.
     pub(super) fn drop_idle(&mut self, token: u64) {
-        if let Some(upstream) = self.upstreams.remove(token)
-            && let Some(idle) = self.idle.get_mut(&upstream.server)
-        {
+        let Some(upstream) = self.upstreams.remove(token) else { return };
+        if let Some(idle) = self.idle.get_mut(&upstream.server) {
             idle.retain(|other| *other != token);
         }
+        if upstream.unasked {
+            self.distrust(upstream.server);
+        }
+    }
+
+    /// The server answers what nobody asked: none of its connections carries a second request for a while.
+    pub(super) fn distrust(&mut self, server: String) {
+        for token in self.idle.remove(&server).unwrap_or_default() {
+            self.upstreams.remove(token);
+        }
+        self.distrusted.insert(server, now_ns() + DISTRUST_NS);
     }
 
     /// Closes connections that nobody has used for long.
@@ -108,5 +123,6 @@ impl Worker {
             }
         }
         self.idle.retain(|_, idle| !idle.is_empty());
+        self.distrusted.retain(|_, until_ns| now < *until_ns);
     }
 }

@@ -2,16 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
-use paceline_io::clock::now_ns;
-use paceline_io::http1::HttpError;
+use paceline_io::clock::{now_ns, unix_ns};
+use paceline_io::http1::{Head, HttpError};
 use paceline_io::stream::ReadEnd;
 use paceline_wire::Protocol;
 
 use super::Worker;
+use super::begin::presented_key;
 use super::client::{Client, State};
 use super::head;
 use super::inbox::{InboxError, Received};
 use super::pages;
+use crate::pages::Page;
 use crate::refusal::Refusal;
 
 /// The protocol of a path, and whether it is one.
@@ -26,8 +28,10 @@ pub(super) fn protocol_of(path: &str) -> Option<Protocol> {
     }
 }
 
-/// The path of a target, without its query; `/api/v1/...` is `/v1/...`.
+/// The path of a target, without its query; `/api/v1/...` is `/v1/...`. A target may be a whole URL, as proxies are sent.
 pub(super) fn path_of(target: &str) -> (&str, &str) {
+    let after_scheme = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"));
+    let target = after_scheme.map_or(target, |rest| rest.find('/').map_or("/", |at| &rest[at..]));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = path.strip_prefix("/api").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path);
     (path, query)
@@ -50,7 +54,8 @@ impl Worker {
             self.unread.push(token);
         }
         // A TLS handshake has something to say.
-        let flushed = !client.stream.has_pending() || client.flush(now_ns()).is_ok();
+        let had_pending = client.stream.has_pending();
+        let flushed = !had_pending || client.flush(now_ns()).is_ok();
         if !flushed || !matches!(end, Ok(ReadEnd::Drained | ReadEnd::More)) {
             return self.client_gone(token);
         }
@@ -59,6 +64,9 @@ impl Worker {
         }
         if !busy {
             self.on_request(token);
+        } else if had_pending {
+            // No writable edge may tell of what has just left.
+            self.has_flushed(token);
         }
     }
 
@@ -78,6 +86,17 @@ impl Worker {
             };
             return self.turn_away(token, &refusal);
         }
+        // Who has no key must not be able to fill the memory with bodies.
+        if let Some(head) = client.inbox.take_fresh_head()
+            && !client.admin
+            && protocol_of(path_of(&head.target).0).is_some()
+        {
+            let unix_s = unix_ns().div_euclid(1_000_000_000);
+            let let_in = self.shared.accounts.authenticate(&self.shared.table(), presented_key(head), unix_s);
+            if let Err(refusal) = let_in {
+                return self.turn_away(token, &refusal);
+            }
+        }
         if client.inbox.take_continue() && client.send(b"HTTP/1.1 100 Continue\r\n\r\n", now_ns()).is_err() {
             return self.client_gone(token);
         }
@@ -95,28 +114,28 @@ impl Worker {
             Some(protocol) if received.head.method == "POST" => self.begin(token, protocol, received),
             Some(protocol) => {
                 let refusal = Refusal::method_not_allowed(&received.head.method, path, "POST");
-                self.refuse(token, protocol, "", &refusal, received.head.keep_alive);
+                let mut headers = refusal.headers();
+                headers.push(("allow", "POST".to_owned()));
+                let (content_type, body) = ("application/json", refusal.body(protocol, ""));
+                let page = Page { status: refusal.status, content_type, headers, body };
+                self.respond(token, &page, &received.head);
             }
             None => {
                 let page = pages::page(&self.shared, &received.head, path, query, admin);
-                let keep_alive = received.head.keep_alive;
-                self.respond(token, page.status, page.content_type, &page.headers, &page.body, keep_alive);
+                self.respond(token, &page, &received.head);
             }
         }
     }
 
-    /// Sends a whole response of the gateway itself, and goes on with the connection.
-    pub(super) fn respond(
-        &mut self,
-        token: u64,
-        status: u16,
-        content_type: &str,
-        headers: &[(&str, String)],
-        body: &[u8],
-        keep_alive: bool,
-    ) {
-        let keep_alive = keep_alive && !self.shared.is_draining();
-        let response = head::whole_response(status, content_type, None, headers, keep_alive, body);
+    /// Sends a page, and goes on with the connection.
+    fn respond(&mut self, token: u64, page: &Page, asked: &Head) {
+        let keep_alive = asked.keep_alive && !self.shared.is_draining();
+        let Page { status, content_type, headers, body } = page;
+        let mut response = head::whole_response(*status, content_type, None, headers, keep_alive, body);
+        // A body would be taken for the next response.
+        if asked.method == "HEAD" {
+            response = head::without_body(response);
+        }
         self.send_last(token, &response, !keep_alive);
     }
 
@@ -174,7 +193,13 @@ impl Worker {
         if client.flush(now).is_err() {
             return self.client_gone(token);
         }
-        if matches!(client.state, State::Busy(_)) {
+        self.has_flushed(token);
+    }
+
+    /// Some of what waited has left.
+    fn has_flushed(&mut self, token: u64) {
+        let busy = self.clients.get_mut(token).is_some_and(|client| matches!(client.state, State::Busy(_)));
+        if busy {
             self.resume_upstream(token);
             return self.arm_client(token);
         }
@@ -260,11 +285,18 @@ mod tests {
 
     #[test]
     fn the_prefix_api_and_the_query_change_nothing() {
-        for target in ["/v1/chat/completions", "/api/v1/chat/completions", "/v1/chat/completions?beta=true"] {
+        for target in [
+            "/v1/chat/completions",
+            "/api/v1/chat/completions",
+            "/v1/chat/completions?beta=true",
+            "http://gateway:8080/v1/chat/completions",
+            "https://gateway/api/v1/chat/completions?a=http://b",
+        ] {
             assert_eq!(protocol_of(path_of(target).0), Some(Protocol::OpenaiChat), "{target}");
         }
         assert_eq!(path_of("/v1/generation?id=a"), ("/v1/generation", "id=a"));
         assert_eq!(path_of("/apiv1/x"), ("/apiv1/x", ""));
+        assert_eq!(path_of("http://gateway"), ("/", ""));
         assert_eq!(protocol_of("/v1/chat/completions/"), None);
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct Upstream {
     used: bool,
     /// The peer has closed its side. No further edge will tell.
     pub(super) closed: bool,
+    /// It has said what nobody asked for.
+    pub(super) unasked: bool,
     /// The last read has left something behind. Nor will an edge tell of that.
     pub(super) unread: bool,
     /// Its client is slow: it is not read until that has caught up.
@@ -65,6 +67,7 @@ impl Upstream {
             rest: None,
             used: false,
             closed: false,
+            unasked: false,
             unread: false,
             paused: false,
             idle_ns: 0,
@@ -135,13 +138,24 @@ impl Upstream {
         if self.link.is_connecting() {
             return Step::Wait;
         }
-        let (exchange, rest) = (&mut self.exchange, &mut self.rest);
+        let (exchange, rest, unasked) = (&mut self.exchange, &mut self.rest, &mut self.unasked);
         let mut clean = true;
         let end = self.link.stream.read(scratch, clock, to_end, &mut |bytes, arrival| {
             clean &= match (&mut *exchange, &mut *rest) {
-                (Some(exchange), _) => exchange.receive(bytes, arrival, out),
-                (None, Some(rest)) => rest.feed(bytes, &mut |_| {}) == Ok(bytes.len()),
-                (None, None) => false,
+                (Some(exchange), _) => {
+                    let used = exchange.receive(bytes, arrival, out);
+                    *unasked |= used.is_some_and(|used| is_an_answer(&bytes[used..]));
+                    used == Some(bytes.len())
+                }
+                (None, Some(rest)) => {
+                    let used = rest.feed(bytes, &mut |_| {}).ok();
+                    *unasked |= used.is_some_and(|used| is_an_answer(&bytes[used..]));
+                    used == Some(bytes.len())
+                }
+                (None, None) => {
+                    *unasked |= is_an_answer(bytes);
+                    false
+                }
             };
         });
         let end = match end {
@@ -173,5 +187,27 @@ impl Upstream {
 
     fn failed(&self, error: io::Error) -> Step {
         if self.is_ready() { Step::Closed(Some(error)) } else { Step::Failed(error) }
+    }
+}
+
+/// Bytes that nobody asked for could be taken for an answer. Empty lines could not, and some servers say 408 before they
+/// close an idle connection.
+fn is_an_answer(bytes: &[u8]) -> bool {
+    let bytes = bytes.trim_ascii_start();
+    !bytes.is_empty() && !bytes.starts_with(b"HTTP/1.1 408") && !bytes.starts_with(b"HTTP/1.0 408")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_lines_and_a_farewell_are_no_answers() {
+        for bytes in [&b""[..], b"\r\n", b"HTTP/1.1 408 Request Timeout\r\n", b"\r\nHTTP/1.0 408 x"] {
+            assert!(!is_an_answer(bytes));
+        }
+        for bytes in [&b"HTTP/1.1 200 OK\r\n"[..], b"\r\nHTTP/1.1 500", b"H", b"garbage"] {
+            assert!(is_an_answer(bytes));
+        }
     }
 }
