@@ -4,7 +4,7 @@ import pytest
 
 from paceline.errors import StoreError
 from paceline.store import ledger
-from paceline.store.ledger import START, Place, read_all, read_stretch, segments
+from paceline.store.ledger import START, Place, begin_beyond, read_all, read_stretch, segment_path, segments
 from tests.support.ledger import append
 from tests.support.ledger import ledger as folder_of
 
@@ -66,6 +66,39 @@ def test_what_has_no_line_ends_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     append(tmp_path, b"x" * 1_000)
     with pytest.raises(StoreError, match="no ledger"):
         read_stretch(folder_of(tmp_path), START, 64)
+
+
+@pytest.mark.parametrize(
+    ("there", "noted", "expected"),
+    [
+        # All that was followed is there, and what comes next lies beyond.
+        ({5: 100}, None, None),
+        ({5: 120}, None, None),
+        ({6: 0}, None, None),
+        # It is gone, or older than what was followed.
+        ({}, None, (6, 0)),
+        ({5: 99}, None, (6, 0)),
+        ({4: 500}, (4, 77), (6, 77)),
+        ({}, (9, 77), (9, 77)),
+    ],
+)
+def test_a_ledger_goes_on_beyond_what_was_followed(
+    tmp_path: Path, there: dict[int, int], noted: tuple[int, int] | None, expected: tuple[int, int] | None
+) -> None:
+    folder = tmp_path / "ledger"
+    for number, size in there.items():
+        folder.mkdir(exist_ok=True)
+        segment_path(folder, number).write_bytes(b"x" * size)
+    lock = folder / "gateway.lock"
+    if noted is not None:
+        folder.mkdir(exist_ok=True)
+        lock.write_text("{:020d} {:020d}".format(*noted))
+    for _ in range(2):
+        begin_beyond(folder, Place(5, 100))
+        told = lock.read_text() if lock.exists() else None
+        assert told == (None if expected is None else "{:020d} {:020d}".format(*expected))
+    begin_beyond(tmp_path / "new", START)
+    assert not (tmp_path / "new" / "gateway.lock").exists()
 
 
 def test_other_files_are_no_segments(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from paceline.control.signals import Signals
 from paceline.control.watch import Watch
 from paceline.control.words import problem_lines
 from paceline.errors import PacelineError, UsageError
+from paceline.store.traffic import keep_ahead
 from paceline.units import parse_duration_ns
 
 _LOOK_S = 1.0
@@ -86,6 +87,7 @@ class _Running:
     def _documents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         # Not after it was added up: what was spent on the day before must not be charged to a day that began.
         now = datetime.now(UTC)
+        keep_ahead(self._source.home)
         spent = self._parts.spent(self._source.home, now)
         return self._source.settings(self._force), self._force.table(spent, now)
 

@@ -4,6 +4,7 @@ A line counts once it ends: what stands behind the last line end is still being 
 a successor nothing is written any more.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import BinaryIO
 from paceline.errors import StoreError
 from paceline.store.atomic import store_error
 
+LOCK_NAME = "gateway.lock"
 _NAME = re.compile(r"(\d{8})\.jsonl")
 # No line is so long; what is, is no line.
 LONGEST_LINE_BYTES = 256 * 1024 * 1024
@@ -63,6 +65,31 @@ def segments(folder: Path) -> list[int]:
 def segment_path(folder: Path, number: int) -> Path:
     """Where a segment lies."""
     return folder / f"{number:08d}.jsonl"
+
+
+def begin_beyond(folder: Path, end: Place) -> None:
+    """Have the next segment lie beyond `end`, to which the ledger was followed. Raises StoreError.
+
+    Where the ledger was removed, or an older one put in its place, its numbers would come a second time, and
+    what is in them would be taken for followed. Only while no data plane runs.
+    """
+    path = segment_path(folder, end.segment)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if max(segments(folder), default=0) > end.segment:
+            return
+        if end == START or (path.exists() and path.stat().st_size >= end.offset):
+            return
+        # As the data plane notes it: the last segment, and the first attempt in it.
+        handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            noted = re.fullmatch(rb"(\d{20}) (\d{20})", os.pread(handle, 41, 0))
+            segment, attempt = (int(noted[1]), int(noted[2])) if noted else (0, 0)
+            os.pwrite(handle, b"%020d %020d" % (max(segment, end.segment + 1), attempt), 0)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise store_error(f"cannot write {folder}", error) from error
 
 
 def read_stretch(folder: Path, start: Place, most_bytes: int) -> Stretch:

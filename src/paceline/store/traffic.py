@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from paceline.errors import StoreError
 from paceline.store.atomic import make_folder, sweep
-from paceline.store.ledger import Line, Place, read_all
+from paceline.store.ledger import Line, Place, begin_beyond, read_all
 from paceline.store.ledger_entry import Unread, read_entry
 from paceline.store.lock import WriterLock
 from paceline.store.paths import home, ledger_folder, traffic_folder
@@ -121,6 +121,14 @@ def read_traffic(use: Callable[[Traffic], _T], *, at: Path | None = None) -> _T:
         except FileNotFoundError:
             continue
     raise StoreError(f"the files in {traffic_folder(where)} keep changing", "try again")
+
+
+def keep_ahead(at: Path) -> None:
+    """Have the ledger go on beyond what was followed, also where it was removed. Raises StoreError.
+
+    Only while no data plane runs.
+    """
+    begin_beyond(ledger_folder(at), followed_to(covering(list_parts(traffic_folder(at)))))
 
 
 class TrafficWriter:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -79,3 +80,18 @@ def test_usage_and_runs_say_what_the_ledger_says(engine: Engines, gateway: Gatew
         back = [[at_ns + origin_ns for at_ns in events] for events in all_events]
         assert back == [row["event_ns"] for row in told]
     assert {run.name for run in list_runs(at=served.home)} == {f"gateway:{one['offer']}" for one in attempts}
+
+
+def test_a_ledger_that_was_removed_goes_on_where_it_was(engine: Engines, gateway: Gateways) -> None:
+    served = gateway(config_of(offer("a", engine().url, price=PRICE)))
+    asked = asks.body("openai-chat", "demo", 20)
+    for turn in range(3):
+        assert served.ask("openai-chat", asked).status == 200
+        served.ask("openai-chat", asked)
+        served.stop()
+        shutil.rmtree(served.home / "gateway" / "ledger")
+        served.start()
+        if turn > 0:
+            assert served.ask("openai-chat", asked).status == 200
+    served.stop()
+    assert usage_of(served, "--by", "offer")["total"]["requests"] == 8
