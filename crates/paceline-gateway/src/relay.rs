@@ -103,7 +103,11 @@ impl Relay {
     /// The upstream's body is complete: what is left is the last event, if it is one.
     pub(crate) fn finish(&mut self, cost_usd: Option<f64>, out: &mut Vec<u8>) -> Result<(), RelayError> {
         match &mut self.way {
-            Way::Same if self.partial.is_empty() => Ok(()),
+            // Nothing, or the line feed of the last event's end.
+            Way::Same if self.partial.trim_ascii().is_empty() => {
+                out.append(&mut self.partial);
+                Ok(())
+            }
             Way::Same => self.push(b"\n\n", cost_usd, out),
             // An upstream may end with its finish reason and nothing more; the client's protocol wants its end.
             Way::Translated { translator, .. } if translator.has_stopped() && !translator.ended() => {
