@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from paceline.cli.main import run
+from paceline.control.keys import KeyLimits, KeyStore
 from tests.support.ledger import append, entry
 
 
@@ -101,3 +102,21 @@ def test_lines_that_could_not_be_read_are_named(home: Path, capsys: pytest.Captu
     err = capsys.readouterr().err
     assert "1 lines of the ledger could not be read" in err
     assert "it is not JSON" in err
+
+
+def test_keys_are_shown_and_found_by_their_names(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = KeyStore(home)
+    key = keys.create("voice", KeyLimits())[0]
+    append(home, entry(2, at=datetime.now(UTC) - timedelta(minutes=1), key=key.id))
+    assert run(["usage", "--by", "key"]) == 0
+    assert "\nvoice " in capsys.readouterr().out
+    assert run(["usage", "--key", "voice", "--by", "key", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["group"]["key"] for row in told["rows"]] == [key.id]
+    assert told["key_names"] == {key.id: "voice"}
+    keys.revoke("voice")
+    other = keys.create("voice", KeyLimits())[0]
+    assert run(["usage", "--key", "voice"]) == 2
+    assert f"{key.id}, {other.id}" in capsys.readouterr().err
+    assert run(["usage", "--by", "key"]) == 0
+    assert f"\nvoice ({key.id}) " in capsys.readouterr().out

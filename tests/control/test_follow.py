@@ -57,7 +57,7 @@ def test_a_step_takes_in_what_is_new(tmp_path: Path) -> None:
         append(tmp_path, line(entry(2))[30:])
         assert follower.step().lines == 1
     assert ids(tmp_path, in_parts=True) == [0, 1, 2]
-    assert open_run("gateway:local-a", at=tmp_path).rows().num_rows == 3
+    assert open_run("gateway:local-a:chat", at=tmp_path).rows().num_rows == 3
     assert read_traffic(lambda found: found.unread.n, at=tmp_path) == 1
 
 
@@ -89,7 +89,7 @@ def test_a_restart_goes_on_where_the_last_part_ends(tmp_path: Path) -> None:
         with Follower(tmp_path) as follower:
             assert follower.step().lines == 1
     assert ids(tmp_path, in_parts=True) == [0, 1, 2, 3]
-    assert open_run("gateway:local-a", at=tmp_path).rows().num_rows == 4
+    assert open_run("gateway:local-a:chat", at=tmp_path).rows().num_rows == 4
 
 
 def test_there_is_one_follower(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_is_tried_again(tmp_path: Path, monkeypatch: pyte
     assert [one.why for one in follower.close().unread.named] == ["the line is no object"]
     assert ids(tmp_path, in_parts=True) == [0, 1, 2]
     assert read_traffic(lambda found: found.unread.n, at=tmp_path) == 2
-    assert open_run("gateway:local-a", at=tmp_path).rows().num_rows == 3
+    assert open_run("gateway:local-a:chat", at=tmp_path).rows().num_rows == 3
 
 
 def test_old_segments_that_were_followed_are_deleted(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_follower_that_is_killed_at_any_instant_loses_and_doubles_nothing(tmp_
     for run in list_runs(at=tmp_path):
         opened = open_run(run.id, at=tmp_path)
         assert opened.state == "complete"
-        stored[str(run.name).removeprefix("gateway:")] += opened.rows().num_rows
+        stored[str(run.name).removeprefix("gateway:").removesuffix(":chat")] += opened.rows().num_rows
         indices += opened.rows(["request_index"])["request_index"].to_numpy().tolist()
     assert stored == expected
     assert len(set(indices)) == len(indices)

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paceline.control.live_runs import IDLE_S, LiveRuns, row_index
+from paceline.errors import StoreError
 from paceline.store.ledger import Place
 from paceline.store.runs import StoredRun, delete_run, list_runs, open_run
 from tests.support.ledger import MS, NOON, NOON_NS, attempt, entry
@@ -26,7 +27,7 @@ def take(runs: LiveRuns, *documents: dict[str, Any], start: int = 0) -> None:
 
 
 def named(home: Path, offer: str = "local-a") -> StoredRun:
-    return open_run(f"gateway:{offer}", at=home)
+    return open_run(f"gateway:{offer}:chat", at=home)
 
 
 def test_indices_grow_with_the_place_and_fit() -> None:
@@ -53,9 +54,9 @@ def test_each_offer_and_day_is_a_run_of_its_attempts(tmp_path: Path) -> None:
     runs.close()
     found = sorted((run.name, run.started_at, run.state) for run in list_runs(at=tmp_path))
     assert found == [
-        ("gateway:local-a", NOON, "complete"),
-        ("gateway:local-a", NOON + timedelta(days=1), "complete"),
-        ("gateway:local-b", NOON + timedelta(seconds=2), "complete"),
+        ("gateway:local-a:chat", NOON, "complete"),
+        ("gateway:local-a:chat", NOON + timedelta(days=1), "complete"),
+        ("gateway:local-b:chat", NOON + timedelta(seconds=2), "complete"),
     ]
     first = next(run for run in list_runs(at=tmp_path) if run.started_at == NOON)
     rows = open_run(first.id, at=tmp_path).rows()
@@ -196,5 +197,17 @@ def test_a_complete_live_run_can_be_deleted(tmp_path: Path) -> None:
     runs = LiveRuns(tmp_path)
     take(runs, entry(0, at=datetime(2026, 11, 30, 12, tzinfo=UTC)))
     runs.close()
-    delete_run("gateway:local-a", at=tmp_path)
+    delete_run("gateway:local-a:chat", at=tmp_path)
     assert list_runs(at=tmp_path) == []
+
+
+def test_the_protocols_of_an_offer_are_runs_of_their_own(tmp_path: Path) -> None:
+    runs = LiveRuns(tmp_path)
+    take(runs, entry(0), entry(1, attempts=[attempt(protocol="anthropic-messages")]), entry(2))
+    runs.close()
+    assert named(tmp_path).rows().num_rows == 2
+    other = open_run("gateway:local-a:messages", at=tmp_path)
+    assert (other.manifest.protocol, other.rows().num_rows) == ("anthropic-messages", 1)
+    with pytest.raises(StoreError) as caught:
+        open_run("gateway:local-a", at=tmp_path)
+    assert caught.value.hint == "there are gateway:local-a:chat, gateway:local-a:messages"

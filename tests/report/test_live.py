@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def report(home: Path) -> Report:
-    return build_report(open_run("gateway:local-a", at=home))
+    return build_report(open_run("gateway:local-a:chat", at=home))
 
 
 def test_the_headline_is_the_time_to_the_first_token_from_sending(home: Path) -> None:
@@ -85,6 +85,6 @@ def test_a_day_that_goes_on_is_no_reason_for_doubt(home: Path) -> None:
     # As if the writer had been killed.
     for run in runs._runs.values():
         run.writer._lock.release()
-    left = open_run("gateway:local-a", at=home)
+    left = open_run("gateway:local-a:chat", at=home)
     with pytest.raises(ConfigError, match="traffic of the gateway"):
         check_resumable(left)

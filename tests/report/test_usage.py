@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paceline.report.usage import CSV_FIGURES, usage_csv, usage_dict, usage_json, usage_text
+from paceline.report.usage import CSV_FIGURES, _usd, usage_csv, usage_dict, usage_json, usage_text
 from paceline.store.usage import Usage, UsageQuery, usage
 from tests.support.ledger import append, attempt, entry
 from tests.support.ledger import usage as used
@@ -34,10 +34,10 @@ def test_the_tables(home: Path) -> None:
     assert text.splitlines() == [
         "Requests since 2026-11-23 13:48 UTC",
         "",
-        "MODEL                          REQUESTS  PROMPT  CACHED  OUTPUT  REASON      USD",
-        "demo                                 21   21.0k   8.40k   4.20k   1.05k    0.042",
-        "organisation/a-model-with-...         1     100       0       4       0   >=0.00",
-        "TOTAL                                22   21.1k   8.40k   4.20k   1.05k  >=0.042",
+        "MODEL                         REQUESTS  PROMPT  CACHED  OUTPUT  REASON       USD",
+        "demo                                21   21.0k   8.40k   4.20k   1.05k    0.0420",
+        "organisation/a-model-with...         1     100       0       4       0    >=0.00",
+        "TOTAL                               22   21.1k   8.40k   4.20k   1.05k  >=0.0420",
         "",
         "MODEL                             OK %  TTFT ms  p95  TOK/S  % REQ  % TOK  % USD",
         "demo                               100      100  100  5,000   95.5   99.6    100",
@@ -55,8 +55,17 @@ def test_every_table_fits_eighty_columns(home: Path, by: tuple[str, ...]) -> Non
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [(0.0, "0.00"), (1234.5, "1,234.50"), (0.731, "0.731"), (0.1, "0.100"), (0.0000126, "0.0000126")],
+)
+def test_money_is_written_out(usd: float, shown: str) -> None:
+    assert _usd(usd) == shown
+
+
 def test_a_wide_terminal_shows_whole_names(home: Path) -> None:
     assert LONG in usage_text(found(home), 160)
+    assert LONG in usage_text(found(home), None)
     assert LONG not in usage_text(found(home))
 
 

@@ -1,7 +1,7 @@
-"""Live traffic as stored runs: of each offer one a UTC day and start of the gateway, one row an attempt.
+"""Live traffic as stored runs: of each offer and protocol one a UTC day and start of the gateway.
 
-A row's `request_index` is made from its place in the ledger, so a line that is followed a second time, after
-a crash, brings a row that is known to be there.
+One row is an attempt. Its `request_index` is made from its place in the ledger, so a line that is followed a
+second time, after a crash, brings a row that is known to be there.
 """
 
 import time
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from paceline import __version__
 from paceline.errors import PacelineError, StoreError
+from paceline.protocols import PROTOCOLS
 from paceline.store.ledger import Place
 from paceline.store.ledger_entry import Unread
 from paceline.store.manifest import RunManifest, new_run_id, read_manifest
@@ -47,6 +48,12 @@ class RunKey(NamedTuple):
     endpoint: str
     model: str
     protocol: str
+
+    @property
+    def name(self) -> str:
+        """`gateway:OFFER:PROTOCOL`, so that what one name means is of one kind."""
+        info = PROTOCOLS.get(self.protocol)  # type: ignore[call-overload]
+        return f"{NAME_PREFIX}{self.offer}:{info.short if info else self.protocol}"
 
 
 def _key(attempt: dict[str, Any], day: str) -> RunKey:
@@ -205,7 +212,7 @@ class LiveRuns:
     def _stored(self, key: RunKey) -> str | None:
         """The id of the run that was begun for `key`."""
         for run in list_runs(at=self._home):
-            if run.name != NAME_PREFIX + key.offer or run.started_at is None:
+            if run.name != key.name or run.started_at is None:
                 continue
             if run.started_at.astimezone(UTC).date().isoformat() != key.day:
                 continue
@@ -249,7 +256,7 @@ def _manifest(key: RunKey, entry: dict[str, Any], attempt: dict[str, Any]) -> Ru
     started_at = datetime.fromtimestamp(entry["received_unix_ns"] / 1e9, UTC)
     return RunManifest(
         id=new_run_id(started_at),
-        name=NAME_PREFIX + key.offer,
+        name=key.name,
         version=__version__,
         started_at=started_at,
         endpoint=key.endpoint,

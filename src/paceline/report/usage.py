@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +24,11 @@ FEWEST_FOR_P95 = 20
 _Column = tuple[str, Callable[[UsageRow, Usage], str]]
 
 
-def usage_text(usage: Usage, width: int = WIDTH) -> str:
-    """Who used what, and how fast it was: two tables, and what is to be said of them."""
+def usage_text(usage: Usage, width: int | None = WIDTH) -> str:
+    """Who used what, and how fast it was: two tables, and what is to be said of them.
+
+    `width`: names are cut to fit it; None: they are not.
+    """
     if not usage.total.requests and not usage.total.attempts:
         return f"no requests {_window(usage)}{_filters(usage)}\n"
     head = f"Requests {_window(usage)}{_filters(usage)}"
@@ -46,6 +50,7 @@ def usage_dict(usage: Usage) -> dict[str, Any]:
         "groups": usage.n_groups,
         "rows": [_row_dict(row, usage) for row in usage.rows],
         "total": _row_dict(usage.total, usage),
+        "key_names": usage.key_names,
         "unread_lines": usage.unread_lines,
     }
 
@@ -117,22 +122,34 @@ _SPEEDS: list[_Column] = [
 ]
 
 
-def _table(usage: Usage, columns: Sequence[_Column], width: int) -> list[str]:
+def _table(usage: Usage, columns: Sequence[_Column], width: int | None) -> list[str]:
     """Names to the left, cut to fit; figures to the right; the total below where there are groups."""
     by = usage.query.by
     rows = [*usage.rows, usage.total]
     figures = [[name for name, _ in columns], *([shown(row, usage) for _, shown in columns] for row in rows)]
-    names = [[name.upper() for name in by], *([printable(n or NO_NAME) for n in row.group] for row in rows)]
+    names = [[name.upper() for name in by], *(_named(row, usage) for row in rows)]
     names[-1] = [_TOTAL, *[""] * (len(by) - 1)] if by else []
     wide = [max(len(line[place]) for line in figures) for place in range(len(columns))]
-    room = width - sum(wide) - 2 * len(wide)
-    narrow = _name_widths(by, [max(len(line[place]) for line in names) for place in range(len(by))], room)
+    narrow = [max(len(line[place]) for line in names) for place in range(len(by))]
+    if width is not None:
+        narrow = _name_widths(by, narrow, width - sum(wide) - 2 * len(wide))
     lines = []
     for named, line in zip(names, figures, strict=True):
         left = [shorten(n, most).ljust(most) for n, most in zip(named, narrow, strict=True)]
         right = [text.rjust(most) for text, most in zip(line, wide, strict=True)]
         lines.append("  ".join([*left, *right]).rstrip())
     return lines
+
+
+def _named(row: UsageRow, usage: Usage) -> list[str]:
+    """A row's group in words: keys by their names, and by their ids too where several had the same name."""
+    told = []
+    for by, name in zip(usage.query.by, row.group, strict=True):
+        known = usage.key_names.get(name or "") if by == "key" else None
+        if known is not None and [*usage.key_names.values()].count(known) > 1:
+            known = f"{known} ({name})"
+        told.append(printable(known or name or NO_NAME))
+    return told
 
 
 def _name_widths(by: Sequence[str], needed: list[int], room: int) -> list[int]:
@@ -154,7 +171,7 @@ def _notes(usage: Usage) -> list[str]:
         notes.append(f"{usage.n_groups - len(usage.rows):,} more groups are in the total.")
     if usage.query.of_attempts and total.attempts != total.requests:
         notes.append(
-            f"Offers were asked {total.attempts:,} times; tokens and cost are booked on the one asked."
+            f"Offers were asked {total.attempts:,} times; OK %, tokens and cost are of the one asked."
         )
     if total.cost_is_partial:
         notes.append(">= at least: of some tokens the price is not known.")
@@ -173,7 +190,10 @@ def _window(usage: Usage) -> str:
 
 
 def _filters(usage: Usage) -> str:
-    return "".join(f", {name} {printable(value)}" for name, value in usage.query.filters.items())
+    told = dict(usage.query.filters)
+    if "key" in told:
+        told["key"] = usage.key_names.get(told["key"], told["key"])
+    return "".join(f", {name} {printable(value)}" for name, value in told.items())
 
 
 def _minute(moment: datetime) -> str:
@@ -198,7 +218,8 @@ def _usd(usd: float) -> str:
     """To the cent from a dollar on, below to three digits that say something."""
     if usd >= 1.0 or usd == 0.0:
         return f"{usd:,.2f}"
-    return f"{usd:.3g}" if usd >= 0.0001 else f"{usd:.2e}"
+    # Never as 1.2e-05: it is money.
+    return f"{usd:.{2 - math.floor(math.log10(usd))}f}"
 
 
 def _percent(share: float | None) -> str:

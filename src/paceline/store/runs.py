@@ -161,7 +161,9 @@ def find_id(ref: str, at: Path) -> str:
     if begun:
         shown = ", ".join(begun[-_MOST_NAMED:]) + (", ..." if len(begun) > _MOST_NAMED else "")
         raise StoreError(f"{ref!r} begins {len(begun)} run ids: {shown}", "give more of the id")
-    raise StoreError(f"no run has the id or name {ref!r}", "list them: paceline runs list")
+    longer = sorted({entry.name for entry in entries if entry.name and entry.name.startswith(f"{ref}:")})
+    hint = f"there are {', '.join(longer[:_MOST_NAMED])}" if longer else "list them: paceline runs list"
+    raise StoreError(f"no run has the id or name {ref!r}", hint)
 
 
 def living_state(state: str, folder: Path) -> str:

@@ -4,9 +4,9 @@ DuckDB does the sums: over millions of requests it reads only the columns that a
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,8 @@ class UsageRow:
 class Usage:
     """The answer: `rows` sorted, at most `limit` of all `n_groups`; `total` is of all of them.
 
-    `unread_lines`: lines of the ledger that could not be read, of any time; `unread`: some of them, in words.
+    `key_names`: of keys by their ids, where the asker knows them. `unread_lines`: lines of the ledger that
+    could not be read, of any time; `unread`: some of them, in words.
     """
 
     query: UsageQuery
@@ -104,6 +105,7 @@ class Usage:
     n_groups: int
     unread_lines: int
     unread: tuple[str, ...]
+    key_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def usage(query: UsageQuery, *, at: Path | None = None) -> Usage:

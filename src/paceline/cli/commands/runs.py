@@ -190,7 +190,8 @@ def _table(entries: "list[RunEntry]", width: int | None = None) -> list[str]:
     if width is not None:
         room = max(width - sum(widths[:3]) - 2 * (len(columns) - 1), _NARROWEST)
         if named:
-            widths[3] = max(min(widths[3], room - widths[4]), min(widths[3], room // 2))
+            # What tells runs apart, and what they can be asked for by: the endpoint is cut before it.
+            widths[3] = max(min(widths[3], room - min(widths[4], _NARROWEST)), min(widths[3], room // 2))
             room -= widths[3]
         widths[4] = min(widths[4], room)
     return [

@@ -27,7 +27,7 @@ def usage(  # noqa: PLR0917
         ),
     ] = "model",
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
-    key: Annotated[str | None, typer.Option(help="Only this key, by its id.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this key, by its name or id.")] = None,
     app: Annotated[str | None, typer.Option(help="Only this app, by its title or referer.")] = None,
     provider: Annotated[str | None, typer.Option(help="Only this provider.")] = None,
     sort: Annotated[
@@ -41,9 +41,13 @@ def usage(  # noqa: PLR0917
     json: Annotated[Path | None, typer.Option(help="Write paceline.usage/1 to a file; - for stdout.")] = None,
 ) -> int:
     """Show who used what through the gateway: tokens, requests, cost, speed and shares."""
+    from dataclasses import replace
+
     from paceline.cli.moments import parse_moment
-    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, write_output
+    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, terminal_columns, write_output
+    from paceline.control.keys import KeyStore
     from paceline.report import usage as render
+    from paceline.store.paths import home
     from paceline.store.usage import UsageQuery
     from paceline.store.usage import usage as ask
 
@@ -57,20 +61,23 @@ def usage(  # noqa: PLR0917
     end = None if until is None else parse_moment(until, "--until", now, end_of_day=True)
     if begin and end and begin >= end:
         raise ConfigError("--since is not before --until", "turn them round, or leave --until out")
+    names = {one.id: one.name for one in KeyStore(home()).all()}
     query = UsageQuery(
         since=begin,
         until=end,
         by=_names(by),
         model=model,
-        key=key,
+        key=None if key is None else _key_id(key, names),
         app=app,
         provider=provider,
         sort=_sort(sort),
         limit=limit,
     )
-    found = ask(query)
+    found = replace(ask(query), key_names=names)
     if STDOUT not in paths.values():
-        typer.echo(harmless(render.usage_text(found)), nl=False)
+        columns = terminal_columns()
+        width = None if columns is None else max(columns, render.WIDTH)
+        typer.echo(harmless(render.usage_text(found, width)), nl=False)
     renderers = {"--csv": render.usage_csv, "--json": render.usage_json}
     for option, path in paths.items():
         if path is not None:
@@ -82,6 +89,16 @@ def usage(  # noqa: PLR0917
         for line in found.unread[:5]:
             talk(f"  {line}")
     return 0
+
+
+def _key_id(ref: str, names: dict[str, str]) -> str:
+    """The id of the key that `ref` means. Raises ConfigError where several had that name."""
+    named = [key_id for key_id, name in names.items() if name == ref]
+    if ref in names or not named:
+        return ref
+    if len(named) > 1:
+        raise ConfigError(f"--key: {len(named)} keys were called {ref!r}: {', '.join(named)}", "give the id")
+    return named[0]
 
 
 def _names(by: str) -> tuple[str, ...]:
