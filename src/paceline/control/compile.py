@@ -104,6 +104,7 @@ def table_warnings(prepared: Prepared, addresses: Addresses, keys: Sequence[Stor
     """What is amiss with addresses and keys, which may change without the config."""
     config, file = prepared.file.config, prepared.file
     found = []
+    known = {name for key in keys for name in (key.id, key.name)}
     for place, offer in enumerate(config.offers):
         target = prepared.offers[place].target
         problem = addresses.problem(target)
@@ -114,7 +115,6 @@ def table_warnings(prepared: Prepared, addresses: Addresses, keys: Sequence[Stor
                 else "nothing goes there until it is known"
             )
             found.append(file.problem(("offer", place, "base_url"), f"{problem}: {rest}"))
-        known = {name for key in keys for name in (key.id, key.name)}
         found += [
             file.problem(("offer", place, "allow_keys", at), f'there is no key "{name}"')
             for at, name in enumerate(offer.allow_keys or ())

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ class Force:
             spent=spent or {},
             as_of_unix_s=int((now or datetime.now(UTC)).timestamp()),
         )
+
+    @cached_property
+    def timeless(self) -> dict[str, Any]:
+        """The table without what differs whenever it is written, to be compared. Secret."""
+        table = self.table(now=datetime.fromtimestamp(0, UTC))
+        return {name: value for name, value in table.items() if name != "version"}
 
     def warnings(self) -> list[Problem]:
         """All that is amiss and does not stop it, in the order of the file."""
@@ -121,7 +128,7 @@ def changed_fixed_keys(now: GatewayConfig, then: GatewayConfig) -> list[str]:
 
 def changes(before: Force, after: Force) -> str:
     """What has changed, in a few words without secrets: `offer a added; 2 keys revoked`."""
-    old, new = before.table(), after.table()
+    old, new = before.timeless, after.timeless
     said = []
     for part, word in (("model", "model"), ("offer", "offer"), ("key", "key")):
         name = "name" if part == "key" else "id"
@@ -130,7 +137,7 @@ def changes(before: Force, after: Force) -> str:
         for verb, entries in (
             ("added", [one for key, one in now.items() if key not in was]),
             ("gone", [one for key, one in was.items() if key not in now]),
-            ("changed", [one for key, one in now.items() if key in was and not _same(was[key], one)]),
+            ("changed", [one for key, one in now.items() if key in was and was[key] != one]),
         ):
             if entries:
                 said.append(f"{_counted(word, [one[name] for one in entries])} {verb}")
@@ -149,20 +156,8 @@ def _counted(word: str, names: list[str]) -> str:
     )
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return bool(_timeless(one) == _timeless(other))
-
-
 def _unless_same(now: Force, then: Force) -> Force:
-    old, new = now.table(), then.table()
-    if _timeless(old) == _timeless(new):
+    if now.timeless == then.timeless:
         # Warnings and what is watched may differ all the same.
         return then
     return replace(then, version=now.version + 1)
-
-
-def _timeless(document: Any) -> Any:
-    """Without what differs whenever it is written."""
-    if isinstance(document, Mapping):
-        return {key: _timeless(value) for key, value in document.items() if key != "as_of_unix_s"}
-    return [_timeless(one) for one in document] if isinstance(document, list) else document
