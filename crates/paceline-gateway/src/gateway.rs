@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use paceline_io::clock::unix_ns;
+use paceline_io::clock::{now_ns, unix_ns};
 use paceline_io::listen::{self, raise_open_files};
 use paceline_io::stream::Stamping;
 use paceline_io::tls::server_config;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::error::GatewayError;
 use crate::ledger::{Ledger, Recovered};
+use crate::recall::{Now, recall};
 use crate::settings::GatewaySettings;
 use crate::shared::Shared;
 use crate::table::RouteTable;
@@ -51,6 +52,14 @@ impl std::fmt::Debug for Gateway {
 
 fn unix_s() -> i64 {
     unix_ns().div_euclid(1_000_000_000)
+}
+
+/// Before the first request can come.
+fn recall_past(shared: &Shared) {
+    let table = shared.table();
+    let now = Now { unix_ns: unix_ns(), monotonic_ns: now_ns() };
+    let attempts = shared.ledger.last_attempts(now.unix_ns.saturating_sub(table.policy.window_ns));
+    recall(&shared.router, &table, &attempts, now);
 }
 
 fn listener(address: SocketAddr, shared: bool) -> Result<TcpListener, GatewayError> {
@@ -118,6 +127,7 @@ impl Gateway {
         let (ledger, recovered) = Ledger::open(&settings.ledger)?;
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(again)?;
         let shared = Arc::new(Shared::new(settings, tls, table, ledger, unix_s()));
+        recall_past(&shared);
         let waking = Arc::downgrade(&shared);
         shared.router.set_on_free(Arc::new(move |_| {
             if let Some(shared) = waking.upgrade() {

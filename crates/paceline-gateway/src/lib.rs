@@ -7,6 +7,7 @@ mod error;
 mod gateway;
 mod ledger;
 mod pages;
+mod recall;
 mod refusal;
 mod relay;
 mod route;

@@ -4,6 +4,7 @@ pub(crate) mod entry;
 #[cfg(test)]
 mod failures;
 mod generation;
+mod history;
 mod ids;
 mod line;
 mod lock;
@@ -36,6 +37,7 @@ use recent::Recent;
 use syncer::Syncer;
 use writer::{SharedWriter, Writer};
 
+pub(crate) use history::{Past, decode_tok_s};
 pub(crate) use recover::Recovered;
 pub(crate) use writer::LedgerState;
 
@@ -99,6 +101,12 @@ impl Ledger {
             recent: Mutex::new(recent),
         };
         Ok((ledger, recovered))
+    }
+
+    /// The attempts that ended since then, oldest first, as far as the newest segments tell of them. What cannot be read is
+    /// left out: a gateway can start without.
+    pub(crate) fn last_attempts(&self, since_unix_ns: i64) -> Vec<Past> {
+        history::last_attempts(&self.folder, since_unix_ns, history::READ_BYTES).unwrap_or_default()
     }
 
     /// The id of a request that was received at that instant.

@@ -32,4 +32,4 @@ pub(crate) use figures::{OfferFigures, Percentiles};
 pub(crate) use permit::Permit;
 pub(crate) use plan::{Candidate, PlanRequest};
 pub(crate) use router::{NotNow, Router};
-pub(crate) use seen::Seen;
+pub(crate) use seen::{Recalled, Seen};

@@ -12,7 +12,7 @@ use super::figures::OfferFigures;
 use super::outputs::Outputs;
 use super::permit::Permit;
 use super::plan::{NoOffer, Plan, PlanRequest};
-use super::seen::Seen;
+use super::seen::{Recalled, Seen};
 use super::state::OfferState;
 use crate::table::{Offer, Policy, RouteTable};
 
@@ -217,6 +217,18 @@ impl Router {
         drop(state);
         if freed {
             self.shared.tell_free(&offer.id);
+        }
+    }
+
+    /// An attempt of before this gateway's start, that ended at `at_ns`; older ones first. Speed, success and lengths are
+    /// learned from it; breaker, cooldown and limits begin anew.
+    pub(crate) fn recall(&self, table: &RouteTable, offer: usize, past: &Recalled, at_ns: i64) {
+        let Some(offer) = table.offers.get(offer) else { return };
+        let mut state = self.shared.lock();
+        state.offer(offer, &table.policy).recall(past, &table.policy, at_ns);
+        let answered = past.seen.class() == super::seen::Class::Success && !past.probe;
+        if let (Some(tokens), true) = (past.seen.completion_tokens, answered) {
+            state.outputs(&offer.model).add(tokens);
         }
     }
 

@@ -32,6 +32,15 @@ pub(crate) struct Seen<'a> {
     pub(crate) downgraded: bool,
 }
 
+/// An attempt of before this gateway's start. What was asked is not known any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recalled {
+    pub(crate) probe: bool,
+    pub(crate) streaming: bool,
+    pub(crate) embedding: bool,
+    pub(crate) seen: Seen<'static>,
+}
+
 /// What an attempt says of its offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {

@@ -8,7 +8,7 @@ use super::affinity::Affinity;
 use super::breaker::Breaker;
 use super::cooldown::Cooldown;
 use super::limit::Limit;
-use super::seen::{Class, Seen};
+use super::seen::{Class, Recalled, Seen};
 use super::shares::Shares;
 use super::window::Window;
 use crate::table::{Offer, Policy};
@@ -122,8 +122,24 @@ impl OfferState {
             Class::Neutral => false,
         };
         self.learn_sizes(seen, class, now_ns);
-        self.learn_speed(seen, class, policy.window_ns, now_ns);
+        let streaming = seen.ask.is_none_or(|ask| ask.streaming);
+        let embedding = seen.ask.is_some_and(|ask| ask.protocol == Protocol::OpenaiEmbeddings);
+        self.learn_speed(seen, class, (streaming, embedding), policy.window_ns, now_ns);
         freed
+    }
+
+    /// An attempt of before.
+    pub(crate) fn recall(&mut self, past: &Recalled, policy: &Policy, at_ns: i64) {
+        let class = past.seen.class();
+        self.shares.add(class, at_ns);
+        if class != Class::Neutral {
+            self.last_seen_ns = Some(at_ns);
+        }
+        // Without its size it says nothing of other sizes.
+        if past.seen.prompt_tokens.is_some() {
+            let kind = (past.streaming, past.embedding);
+            self.learn_speed(&past.seen, class, kind, policy.window_ns, at_ns);
+        }
     }
 
     fn succeeded(&mut self, sent_ns: i64, now_ns: i64) -> bool {
@@ -170,15 +186,21 @@ impl OfferState {
         seen.uncached_tokens().unwrap_or_else(estimated)
     }
 
-    fn learn_speed(&mut self, seen: &Seen<'_>, class: Class, window_ns: i64, now_ns: i64) {
-        let streaming = seen.ask.is_none_or(|ask| ask.streaming);
+    fn learn_speed(
+        &mut self,
+        seen: &Seen<'_>,
+        class: Class,
+        (streaming, embedding): (bool, bool),
+        window_ns: i64,
+        now_ns: i64,
+    ) {
         if let Some(rate) = seen.decode_tok_s.filter(|_| streaming) {
             self.decode.add(0, 0.0, rate, false, now_ns);
             self.streamed_ns = Some(now_ns);
         }
         let tokens = self.tokens(seen);
         if !streaming {
-            self.learn_whole(seen, class, tokens, window_ns, now_ns);
+            self.learn_whole(seen, class, (tokens, embedding), window_ns, now_ns);
             return;
         }
         if let Some(ttft_ns) = seen.ttft_ns {
@@ -193,7 +215,14 @@ impl OfferState {
 
     /// An answer that was no stream says only how long all of it took. What its tokens took at the rate known is taken
     /// off; where none is known, most of the time is taken to be theirs.
-    fn learn_whole(&mut self, seen: &Seen<'_>, class: Class, tokens: f64, window_ns: i64, now_ns: i64) {
+    fn learn_whole(
+        &mut self,
+        seen: &Seen<'_>,
+        class: Class,
+        (tokens, embedding): (f64, bool),
+        window_ns: i64,
+        now_ns: i64,
+    ) {
         if class != Class::Success {
             if is_late(seen) {
                 self.ttft.add(0, tokens, seen.elapsed_ns as f64, true, now_ns);
@@ -201,7 +230,6 @@ impl OfferState {
             return;
         }
         let elapsed_ns = seen.elapsed_ns as f64;
-        let embedding = seen.ask.is_some_and(|ask| ask.protocol == Protocol::OpenaiEmbeddings);
         let output = if embedding { 0.0 } else { seen.completion_tokens.unwrap_or(0) as f64 };
         if output <= 1.0 {
             self.ttft.add(0, tokens, elapsed_ns, false, now_ns);

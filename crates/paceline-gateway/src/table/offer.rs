@@ -56,10 +56,17 @@ pub struct Target {
     pub ca_pem: Option<String>,
 }
 
+impl Target {
+    /// The base URL, without what its headers hold.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("{}://{}:{}{}", self.scheme, self.host, self.port, self.path)
+    }
+}
+
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Headers hold keys.
-        write!(f, "{}://{}:{}{}", self.scheme, self.host, self.port, self.path)
+        f.write_str(&self.endpoint())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use paceline_io::clock::{now_ns, unix_ns};
 use paceline_translate::Untranslatable;
-use paceline_wire::{BodyEnd, KIND_EMBEDDING, Observation, Outcome, Protocol};
+use paceline_wire::{BodyEnd, KIND_EMBEDDING, Outcome, Protocol};
 
 use super::Worker;
 use super::downgrade;
@@ -16,6 +16,7 @@ use super::usage::used;
 use crate::accounts::Used;
 use crate::accounts::price::cost_usd;
 use crate::ask::Ask;
+use crate::ledger::decode_tok_s;
 use crate::ledger::entry::{AttemptEntry, Entry, Usage, UsageSource};
 use crate::refusal::Refusal;
 use crate::relay::push_with_cost;
@@ -45,15 +46,6 @@ pub(super) struct Refused<'a> {
     pub(super) ask: Option<Box<Ask>>,
     pub(super) key: Option<Arc<Key>>,
     pub(super) refusal: &'a Refusal,
-}
-
-/// Generated tokens a second after the first event; none: that cannot be told.
-#[expect(clippy::cast_precision_loss, reason = "both are far below 2^52")]
-fn decode_tok_s(row: &Observation) -> Option<f64> {
-    let (first, last) = (row.event_ns.first()?, row.event_ns.last()?);
-    let first_tokens = i64::from(*row.event_tokens.first()?).max(1);
-    let tokens = row.completion_tokens? - first_tokens;
-    (tokens > 0 && last > first).then(|| tokens as f64 * 1e9 / (last - first) as f64)
 }
 
 fn count(tokens: Option<i64>) -> Option<u64> {
@@ -128,21 +120,20 @@ impl Worker {
                 cached_tokens: count(row.cached_tokens),
                 completion_tokens: count(row.completion_tokens),
                 ttft_ns,
-                decode_tok_s: decode_tok_s(row),
+                decode_tok_s: decode_tok_s(&row.event_ns, &row.event_tokens, row.completion_tokens),
                 elapsed_ns: row.end_ns - sent_ns,
                 retry_after_ns: row.retry_after_ms.map(|ms| ms.saturating_mul(1_000_000)),
                 downgraded: downgrade.is_some(),
             },
             now_ns(),
         );
-        let target = &offer.target;
         AttemptEntry {
             offer: offer.id.clone(),
             provider: offer.provider.clone(),
             model: offer.model.clone(),
             upstream_model: offer.upstream_model.clone(),
             tier: offer.tier,
-            endpoint: format!("{}://{}:{}{}", target.scheme, target.host, target.port, target.path),
+            endpoint: offer.target.endpoint(),
             protocol: purpose.protocols.1.name(),
             role: purpose.role,
             served,

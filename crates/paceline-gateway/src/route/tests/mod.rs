@@ -6,6 +6,7 @@ mod deadlines;
 mod exploration;
 mod filters;
 mod permits;
+mod recall;
 mod speed;
 mod world;
 
