@@ -53,6 +53,20 @@ def test_no_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert "paceline keys create" in capsys.readouterr().err
 
 
+def test_in_a_terminal_what_a_key_may_is_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = ["--model", "demo", "--requests-per-min", "60", "--budget", "day=5", "--budget", "month=90"]
+    assert run(["keys", "create", "team", *limits, "--expires", "2099-01-31"]) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["keys", "list"]) == 0
+    said = capsys.readouterr().out
+    assert max(len(line) for line in said.splitlines()) <= 80
+    whole = " ".join(said.split())
+    assert whole.endswith("demo; 60 requests/min; 5 USD/day; 90 USD/month; until 2099-01-31")
+
+
 @pytest.mark.parametrize(
     "texts",
     [["day"], ["day=0"], ["day=-1"], ["day=x"], ["hour=1"], ["day=1", "day=2"], ["day=inf"], ["day=nan"]],

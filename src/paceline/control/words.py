@@ -14,7 +14,9 @@ def listening(addresses: dict[str, str | None], force: Force) -> list[str]:
     scheme = "https" if gateway.tls else "http"
     lines = [f"gateway at {scheme}://{addresses['listen']}/v1"]
     if addresses.get("admin"):
-        lines.append(f"for operators at http://{addresses['admin']} (/metrics, /healthz, /readyz)")
+        lines.append(
+            f"for operators at http://{addresses['admin']} (/metrics, /endpoints, /healthz, /readyz)"
+        )
     keys = len(force.keys)
     count = "1 key is" if keys == 1 else f"{keys} keys are" if keys else "no key is"
     lines.append(f"{count} known" + ("" if gateway.require_key else "; none is required"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from paceline.protocols import PROTOCOLS
 from paceline.store.ledger_entry import ATTEMPT_FIELDS, ENTRY_FIELDS, ROW_FIELDS, USAGE_FIELDS
 from paceline.store.runs import list_runs, open_run
 from tests.e2e.gateway.conftest import Engines, Gateways
@@ -68,7 +69,8 @@ def test_usage_and_runs_say_what_the_ledger_says(engine: Engines, gateway: Gatew
     attempts = [attempt for entry in entries for attempt in entry["attempts"]]
     for run in list_runs(at=served.home):
         stored = open_run(run.id, at=served.home)
-        name = str(run.name).removeprefix("gateway:")
+        name, short = str(run.name).removeprefix("gateway:").split(":")
+        assert short == PROTOCOLS[stored.manifest.protocol].short  # type: ignore[index]
         asked = (name, stored.manifest.protocol)
         told = [one["row"] for one in attempts if (one["offer"], one["protocol"]) == asked]
         rows = stored.rows()
@@ -79,7 +81,8 @@ def test_usage_and_runs_say_what_the_ledger_says(engine: Engines, gateway: Gatew
         all_events: list[Any] = rows["event_ns"].to_pylist()
         back = [[at_ns + origin_ns for at_ns in events] for events in all_events]
         assert back == [row["event_ns"] for row in told]
-    assert {run.name for run in list_runs(at=served.home)} == {f"gateway:{one['offer']}" for one in attempts}
+    names = {f"gateway:{one['offer']}:{PROTOCOLS[one['protocol']].short}" for one in attempts}
+    assert {run.name for run in list_runs(at=served.home)} == names
 
 
 def test_a_ledger_that_was_removed_goes_on_where_it_was(engine: Engines, gateway: Gateways) -> None:

@@ -1,6 +1,7 @@
 """`paceline keys`: the keys of the gateway's clients."""
 
 import json
+import textwrap
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,7 +70,7 @@ def create(  # noqa: PLR0917
         typer.echo(json.dumps({"schema": "paceline.key/1", "key": secret, **_plain(key)}))
     else:
         typer.echo(secret)
-    talk(f"made {key.id} for {key.name}; it is shown only now. A running gateway knows it in a second")
+    talk(f"made {key.id} for {key.name}; it is shown only now. A running gateway knows it within two seconds")
     return 0
 
 
@@ -98,7 +99,7 @@ def list_(
 def revoke(
     ref: Annotated[str, typer.Argument(help="The key's id or name.")], config: ConfigOption = None
 ) -> int:
-    """End a key for good. A running gateway refuses it within a second or so."""
+    """End a key for good. A running gateway refuses it within about two seconds."""
     from paceline.cli.output import talk
 
     key = _store(config).revoke(ref)
@@ -182,11 +183,14 @@ def _table(keys: "list[StoredKey]", width: int | None) -> list[str]:
         rows.append((key.id, key.state(time.time()), day, key.name, _bounds(key)))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     widths[3] = min(widths[3], 24)
+    left = sum(widths[:4]) + 2 * 4
     lines = []
     for row in rows:
-        cells = [clipped(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
-        line = "  ".join(cells).rstrip()
-        lines.append(line if width is None else clipped(line, width))
+        cells = [clipped(cell, size).ljust(size) for cell, size in zip(row[:4], widths[:4], strict=True)]
+        # What a key may do is never cut: a limit that is not seen is thought not to be there.
+        may = [row[4]] if width is None else textwrap.wrap(row[4], max(width - left, 24)) or [""]
+        lines.append("  ".join([*cells, may[0]]).rstrip())
+        lines += [" " * left + more for more in may[1:]]
     return lines
 
 
