@@ -39,3 +39,9 @@ def test_what_is_no_moment_is_refused_with_what_is(text: str) -> None:
     with pytest.raises(ConfigError, match="--since") as error:
         parse_moment(text, "--since", NOW)
     assert "2026-11-30" in str(error.value.hint)
+
+
+def test_the_last_day_has_no_end() -> None:
+    for text in ("9999-12-31", "0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00"):
+        with pytest.raises(ConfigError, match="--until"):
+            parse_moment(text, "--until", NOW, end_of_day=True)

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,14 @@ def test_a_file_that_is_no_config(tmp_path: Path, raw: bytes, message: str, line
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(GatewayConfigError, match="there is no such file"):
         read_config(tmp_path / "none.toml")
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path, Path("/dev/zero")):
+        with pytest.raises(GatewayConfigError, match="it is no file"):
+            read_config(path)
 
 
 def test_the_example_is_a_config_that_works(tmp_path: Path) -> None:

@@ -93,6 +93,15 @@ def test_csv_has_a_line_a_group(home: Path) -> None:
     assert [row["cost_is_partial"] for row in rows] == ["false", "true"]
 
 
+@pytest.mark.parametrize("title", ["=cmd|'/C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_name_is_a_formula_in_csv(tmp_path: Path, title: str) -> None:
+    append(tmp_path, entry(0, app_title=title), entry(1, app_title="a=b"))
+    rows = list(csv.DictReader(io.StringIO(usage_csv(found(tmp_path, by=("app",))), newline="")))
+    assert {row["app"] for row in rows} == {"'" + title.replace("\r", " "), "a=b"}
+    document = usage_dict(found(tmp_path, by=("app",)))
+    assert {row["group"]["app"] for row in document["rows"]} == {title, "a=b"}
+
+
 def test_json_is_as_the_guide_says(home: Path) -> None:
     document = json.loads(usage_json(found(home, by=("model",), key="key_a")))
     assert (document["schema"], document["by"], document["groups"]) == ("paceline.usage/1", ["model"], 1)

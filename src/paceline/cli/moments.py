@@ -21,10 +21,10 @@ def parse_moment(text: str, option: str, now: datetime, *, end_of_day: bool = Fa
         if ago:
             return now - timedelta(minutes=int(ago.group(1)) * _MINUTES[ago.group(2)])
         moment = datetime.fromisoformat(wanted)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        if end_of_day and re.fullmatch(r"\d{4}-?\d{2}-?\d{2}", wanted, re.ASCII):
+            moment += timedelta(days=1)
+        return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ConfigError(f"{option}: {text!r} is no moment", _HINT) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    if end_of_day and re.fullmatch(r"\d{4}-?\d{2}-?\d{2}", wanted, re.ASCII):
-        moment += timedelta(days=1)
-    return moment.astimezone(UTC)

@@ -56,6 +56,9 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     def refused(message: str, hint: str | None, line: int | None = None) -> GatewayConfigError:
         return GatewayConfigError(path, [Problem("", message, hint, line)])
 
+    if _is_there(path) and not path.is_file():
+        # To open a pipe would wait for whoever writes to it, and what it held is gone at the next look.
+        raise refused("it is no file", "give the path of a file: it is read again when it changes")
     try:
         text = read_whole(path, _MOST_BYTES).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -77,6 +80,14 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     except RecursionError:
         raise refused("nested too deeply", "a config has at most four levels") from None
     return data, key_lines(text)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        # Reading says why.
+        return False
 
 
 class _Reader:

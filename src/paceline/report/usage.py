@@ -19,6 +19,7 @@ NO_NAME = "-"
 _TOTAL = "TOTAL"
 _SHORTEST_NAME = 5
 _TIMES = ("day", "hour")
+_FORMULA = ("=", "+", "-", "@", "\t")
 # Of fewer streams the p95 is the maximum, or nearly.
 FEWEST_FOR_P95 = 20
 _Column = tuple[str, Callable[[UsageRow, Usage], str]]
@@ -75,8 +76,15 @@ def usage_csv(usage: Usage) -> str:
     for row in usage.rows:
         figures = _figures(row, usage)
         told = [figures[name] for name in CSV_FIGURES]
-        writer.writerow([*(name or "" for name in row.group), *(_cell(value) for value in told)])
+        writer.writerow([*(_name_cell(name) for name in row.group), *(_cell(value) for value in told)])
     return text.getvalue()
+
+
+def _name_cell(name: str | None) -> str:
+    """What clients choose, as `X-Title`, must not become a formula of the spreadsheet that opens it."""
+    # Python 3.11's writer puts no quotation marks around a carriage return.
+    text = (name or "").replace("\r", " ")
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def _cell(value: Any) -> Any:
