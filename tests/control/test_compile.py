@@ -69,6 +69,12 @@ def test_keys_and_what_they_have_spent(tmp_path: Path) -> None:
     assert {budget["limit_usd"] for budget in found["keys"][1]["budgets"]} == {None}
 
 
+def test_a_key_may_be_given_a_models_other_name(tmp_path: Path) -> None:
+    models = '[[model]]\nid = "demo"\naliases = ["demo-latest"]\n'
+    found = table(prepared(tmp_path, models + OFFER), (key("team", models=("demo-latest", "gone")),))
+    assert found["keys"][0]["models"] == ["demo", "gone"]
+
+
 @pytest.mark.parametrize(
     ("written", "allowed"),
     [("", None), ("allow_keys = ['team', 'key-b']", ["key-team", "key-b"]), ("allow_keys = ['gone']", [])],

@@ -77,6 +77,7 @@ def routes_document(
     spent: what the ledger says of each key; only the table that a data plane starts with is asked for it.
     """
     config = prepared.file.config
+    aliases = {alias: model.id for model in config.models for alias in model.aliases}
     return {
         "schema": ROUTES_SCHEMA,
         "version": version,
@@ -95,7 +96,7 @@ def routes_document(
             for offer in prepared.offers
             if addresses.of(offer.target)
         ],
-        "keys": [_key(key, spent.get(key.id, {}), as_of_unix_s) for key in keys],
+        "keys": [_key(key, aliases, spent.get(key.id, {}), as_of_unix_s) for key in keys],
         "policy": _policy(config.gateway),
     }
 
@@ -210,12 +211,15 @@ def _policy(config: GatewayConfig) -> dict[str, Any]:
     }
 
 
-def _key(key: StoredKey, spent: Mapping[str, float], as_of_unix_s: int) -> dict[str, Any]:
+def _key(
+    key: StoredKey, aliases: Mapping[str, str], spent: Mapping[str, float], as_of_unix_s: int
+) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,
         "sha256": key.sha256,
-        "models": None if key.models is None else list(key.models),
+        # By their ids: a key may have been given another name of one.
+        "models": None if key.models is None else [aliases.get(name, name) for name in key.models],
         "requests_per_min": key.requests_per_min,
         "tokens_per_min": key.tokens_per_min,
         "budgets": [
