@@ -277,9 +277,10 @@ def _manifest(key: RunKey, entry: dict[str, Any], attempt: dict[str, Any]) -> Ru
 def _row(attempt: dict[str, Any], segment: dict[str, Any], index: int) -> dict[str, Any]:
     """The stored row of an attempt: instants since the segment's origin."""
     told, origin_ns = attempt["row"], segment["origin_ns"]
-    row = {name: told.get(name) for name in ROW_SCHEMA.names}
+    # Names that a column is not called by go no further.
+    row = dict(told)
     for name in _INSTANTS:
-        if row[name] is not None:
+        if row.get(name) is not None:
             row[name] -= origin_ns
     row["event_ns"] = [at_ns - origin_ns for at_ns in told["event_ns"]]
     # What nobody asked for is kept, and is in no figure.

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import contains
 from typing import Any
 
 from paceline.store.schema import ROW_SCHEMA
@@ -103,8 +104,8 @@ def read_entry(raw: bytes) -> dict[str, Any]:
         _check(attempt, ATTEMPT_FIELDS, where)
         _check(attempt["usage"], USAGE_FIELDS, f"{where}usage.")
         row = attempt["row"]
-        missing = [name for name in _ROW_NEEDED if row.get(name) is None]
-        if missing:
+        if None in map(row.get, _ROW_NEEDED):
+            missing = [name for name in _ROW_NEEDED if row.get(name) is None]
             raise ValueError(f"{where}row.{min(missing)} is missing")
         if not isinstance(row["event_ns"], list):
             raise ValueError(f"{where}row.event_ns is no list")
@@ -114,7 +115,13 @@ def read_entry(raw: bytes) -> dict[str, Any]:
 def _check(found: Any, fields: Mapping[str, tuple[type, ...]], where: str) -> None:
     if type(found) is not dict:
         raise ValueError(f"{where.removesuffix('.') or 'the line'} is no object")
+    # `type`, as `isinstance` takes a bool for an int.
+    try:
+        fit = all(map(contains, fields.values(), map(type, map(found.__getitem__, fields))))
+    except KeyError:
+        fit = False
+    if fit:
+        return
     for name, kinds in fields.items():
-        # `type`, as `isinstance` takes a bool for an int.
         if type(found.get(name)) not in kinds or name not in found:
             raise ValueError(f"{where}{name} is {'missing' if name not in found else 'of another type'}")
