@@ -9,14 +9,19 @@ pub(super) fn alive() -> Page {
     Page::json(200, &json!({"status": "ok"}))
 }
 
-/// Whether requests should be sent here: 200, or 503 with the reasons.
+/// Whether requests should be sent here: 200, or 503 with the reasons. A ledger that fails is told of in both cases.
 pub(super) fn ready(context: &Context<'_>) -> Page {
     let reasons = reasons(context);
-    if reasons.is_empty() {
-        Page::json(200, &json!({"status": "ready"}))
-    } else {
-        Page::json(503, &json!({"status": "not ready", "reasons": reasons}))
+    let mut told = json!({"status": if reasons.is_empty() { "ready" } else { "not ready" }});
+    if context.ledger.failing {
+        let ledger = &context.ledger;
+        told["ledger"] = json!({"why": ledger.why, "since_unix_s": ledger.since_unix_s, "lost": ledger.lost});
     }
+    if reasons.is_empty() {
+        return Page::json(200, &told);
+    }
+    told["reasons"] = json!(reasons);
+    Page::json(503, &told)
 }
 
 /// Why the gateway can serve nothing now; none: it can. One offer that may be asked is enough.
@@ -81,5 +86,13 @@ mod tests {
         }
         context.needs_ledger = false;
         assert_eq!(reasons(&context).len(), 2);
+        // Traffic flows on, and what is lost is said.
+        context.draining = false;
+        context.figures[0].resting_ms = None;
+        (context.ledger.since_unix_s, context.ledger.lost) = (Some(7), 3);
+        let page = ready(&context);
+        let body: serde_json::Value = serde_json::from_slice(&page.body).unwrap();
+        let ledger = json!({"why": "no space left", "since_unix_s": 7, "lost": 3});
+        assert_eq!((page.status, &body["status"], &body["ledger"]), (200, &json!("ready"), &ledger));
     }
 }
