@@ -1,10 +1,10 @@
-"""The Rust core: load generator and reference engine. See docs/design/0001-border-and-row.md."""
+"""The Rust core: load generator, gateway and reference engine. See docs/design/0001-border-and-row.md and 0003."""
 
 from typing import final
 
 import pyarrow as pa
 
-__all__ = ["LoadRun", "Sim", "__version__", "build_profile", "observe"]
+__all__ = ["Gateway", "LoadRun", "Sim", "__version__", "build_profile", "observe"]
 
 __version__: str
 
