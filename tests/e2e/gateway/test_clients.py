@@ -143,3 +143,16 @@ def test_a_choice_is_explained(engine: Engines, gateway: Gateways, stream: bool,
     assert all(one["why"] for one in told["considered"] if one["offer"] == "c")
     if not stream:
         assert answer.documents[0]["paceline"] == told
+
+
+def test_of_many_offers_a_streams_explanation_still_fits_a_header(engine: Engines, gateway: Gateways) -> None:
+    served = gateway(config_of(*(offer(f"offer-{n}", engine().url) for n in range(40))))
+    answer = served.ask("openai-chat", asks.body("openai-chat", "demo", PROMPT, explain=True))
+    assert answer.is_whole(6)
+    header = answer.headers["x-paceline-explain"]
+    assert len(header) <= 8_000
+    first, *others = json.loads(header)["considered"]
+    assert (first["offer"], first["verdict"]) == (answer.headers["x-paceline-offer"], "chosen")
+    assert first["figures"]["success"] is None, "nothing was seen of it"
+    assert len(others) > 8
+    assert all(one["why"] for one in others)

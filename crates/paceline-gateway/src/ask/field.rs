@@ -142,7 +142,7 @@ impl<'a> Field<'a> {
     pub(super) fn unknown(&self, name: &str, names: &[&str]) -> Refusal {
         let near = crate::refusal::closest(name, names.iter().copied(), 1);
         let hint = match near.first().filter(|_| names.len() > 4) {
-            Some(near) => format!("did you mean `{near}`"),
+            Some(near) => format!("the closest that is: `{near}`"),
             None => format!("there are `{}`", names.join("`, `")),
         };
         self.wrong(&format!("is not known; {hint}"))

@@ -116,7 +116,7 @@ fn preferences_are_openrouters() {
 fn what_is_wrong_in_them_is_named() {
     for (provider, field, says) in [
         (json!([]), "provider", "must be an object, and is a list"),
-        (json!({"odrer": ["a"]}), "provider.odrer", "did you mean `order`"),
+        (json!({"odrer": ["a"]}), "provider.odrer", "the closest that is: `order`"),
         (json!({"order": "a"}), "provider.order", "must be a list of strings, and is a string"),
         (json!({"only": vec!["a"; 65]}), "provider.only", "64 entries"),
         (json!({"sort": "speed"}), "provider.sort", "\"price\", \"throughput\" or \"latency\""),

@@ -202,7 +202,10 @@ impl OfferCounters {
         else {
             return;
         };
-        self.ttft.add_ns(first_ns - sent_ns);
+        // The first event of an answer that is no stream is all of it, and no TTFT.
+        if seen.streaming {
+            self.ttft.add_ns(first_ns - sent_ns);
+        }
         if seen.outcome != Outcome::Ok {
             return;
         }

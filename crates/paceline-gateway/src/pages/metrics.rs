@@ -161,7 +161,7 @@ fn times(out: &mut Exposition, context: &Context<'_>) {
     let mut family = out.family(
         "paceline_gateway_server_time_to_first_token_seconds",
         "histogram",
-        "From the first byte of the request to an offer to its first token.",
+        "Of an answer that streamed: from the first byte of the request to an offer to its first token.",
     );
     for (id, counters) in &offers {
         family.histogram(&labels(id, counters), &counters.ttft);

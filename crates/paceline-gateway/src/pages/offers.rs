@@ -69,8 +69,8 @@ fn endpoint(offer: &Offer, known: Option<&OfferFigures>) -> Value {
 fn shown(known: &OfferFigures) -> Value {
     json!({
         "ttft_ms": known.ttft_ms, "ttft_at_tokens": known.ttft_at_tokens, "ttft_by_size": known.ttft_by_size,
-        "output_tok_s": known.output_tok_s, "success": known.success, "rate_limited": known.rate_limited,
-        "cold": known.cold,
+        "output_tok_s": known.output_tok_s, "success": known.success.seen(),
+        "rate_limited": known.rate_limited.seen(), "cold": known.cold,
     })
 }
 

@@ -323,6 +323,23 @@ fn metrics_count_what_the_ledger_has() {
 }
 
 #[test]
+fn an_answer_that_came_whole_has_a_duration_and_no_ttft() {
+    let (table, counters) = (table(), Counters::new());
+    let mut whole = entry();
+    whole.attempts[1].row.observation.streaming = false;
+    counters.finished(&whole);
+    let asked = Asked { method: "GET", path: "/metrics", query: "", admin: true, anthropic: false };
+    let text = String::from_utf8(page(&asked, &context(&table, &counters), &NOBODY).body).unwrap();
+    let of_b = r#"offer="b",provider="p\"q",model="author/demo",tier="fast""#;
+    for line in [
+        format!("paceline_gateway_server_time_to_first_token_seconds_count{{{of_b}}} 0"),
+        format!("paceline_gateway_server_request_duration_seconds_count{{{of_b}}} 1"),
+    ] {
+        assert!(text.lines().any(|had| had == line), "{line}\n{text}");
+    }
+}
+
+#[test]
 fn metrics_are_well_formed() {
     let (table, counters) = (table(), Counters::new());
     counters.finished(&entry());

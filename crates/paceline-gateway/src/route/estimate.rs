@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Two-sided 95 %.
 const Z: f64 = 1.96;
@@ -47,6 +47,16 @@ impl Share {
         let middle = (value + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
         let half = Z / (1.0 + Z * Z / n) * (value * (1.0 - value) / n + Z * Z / (4.0 * n * n)).sqrt();
         Self { value, lo: (middle - half).max(0.0), hi: (middle + half).min(1.0), n }
+    }
+
+    /// None where nothing was seen: a share of nothing is none.
+    pub(crate) fn seen(self) -> Option<Self> {
+        Some(self).filter(|share| share.n > 0.0)
+    }
+
+    /// What was seen, or null.
+    pub(crate) fn or_null<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.seen().serialize(serializer)
     }
 }
 
@@ -315,6 +325,7 @@ mod tests {
         let share = Share::wilson(0.9, 10.0);
         // Wilson's interval of 9 of 10: 0.5958 to 0.9821.
         assert!((share.lo - 0.5958).abs() < 1e-3 && (share.hi - 0.9821).abs() < 1e-3, "{share:?}");
+        assert_eq!((share.seen(), Share::wilson(0.0, 0.0).seen()), (Some(share), None));
         assert_eq!((Share::wilson(0.5, 0.0).lo, Share::wilson(0.5, 0.0).hi), (0.0, 1.0));
     }
 

@@ -39,7 +39,9 @@ pub(crate) struct Predicted {
     pub(crate) ttft_ms_p95: Option<Figure>,
     pub(crate) ttft_effective_samples: f64,
     pub(crate) output_tok_s_p50: Option<Figure>,
+    #[serde(serialize_with = "Share::or_null")]
     pub(crate) success: Share,
+    #[serde(serialize_with = "Share::or_null")]
     pub(crate) rate_limited: Share,
     pub(crate) in_time: Option<Share>,
     pub(crate) price_usd: Option<f64>,

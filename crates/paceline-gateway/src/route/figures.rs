@@ -65,8 +65,10 @@ pub(crate) struct OfferFigures {
     /// A percentile p here is the rate that a share p of the requests lies below, as everywhere else.
     pub(crate) output_tok_s: Option<Percentiles>,
     /// Answered, of what was answered or failed.
+    #[serde(serialize_with = "Share::or_null")]
     pub(crate) success: Share,
     /// Refused for a rate limit, of all attempts.
+    #[serde(serialize_with = "Share::or_null")]
     pub(crate) rate_limited: Share,
     /// `closed`, `open` or `half_open`.
     pub(crate) breaker: &'static str,

@@ -265,7 +265,7 @@ pub(super) fn no_offer(request: &PlanRequest<'_>, left_out: &[LeftOut]) -> NoOff
         return NoOffer {
             code: "no_offer",
             status: 404,
-            message: format!("there is no offer of the model {:?}", request.model),
+            message: format!("There is no offer of the model {:?}.", request.model),
             retry_after_ms: None,
             considered,
         };
@@ -289,7 +289,7 @@ pub(super) fn no_offer(request: &PlanRequest<'_>, left_out: &[LeftOut]) -> NoOff
     NoOffer {
         code,
         status,
-        message: format!("no offer of {:?} can answer. {}", request.model, each.join("; ")),
+        message: format!("No offer of {:?} can answer: {}.", request.model, each.join("; ")),
         retry_after_ms: constraints.contains(&Constraint::Deadline).then_some(DEADLINE_RETRY_MS),
         considered,
     }

@@ -114,20 +114,31 @@ impl Flight {
         if !self.ask.explain {
             return None;
         }
-        let explanation = serde_json::json!({
+        Some(self.explained(&serde_json::json!(self.considered)))
+    }
+
+    fn explained(&self, considered: &serde_json::Value) -> String {
+        serde_json::json!({
             "schema": "paceline.explain/1",
             "table_version": self.table.version,
             "reason": self.reason,
-            "considered": self.considered,
-        });
-        Some(explanation.to_string())
+            "considered": considered,
+        })
+        .to_string()
     }
 
-    /// The same as a header, in ASCII.
+    /// The same as a header, in ASCII. Of many offers there are too many figures for one: then there are those of the
+    /// chosen one, and the others' names and reasons as far as they fit.
     pub(super) fn explanation(&self) -> Option<(&'static str, String)> {
-        let json = self.explanation_json()?;
+        let mut json = self.explanation_json()?;
         if json.len() > MAX_HEADER_BYTES {
-            return Some(("x-paceline-explain", "\"too long for a header: ask /v1/generation\"".to_owned()));
+            let mut short = self.considered.clone();
+            short.iter_mut().skip(1).for_each(|offer| offer.figures = None);
+            json = self.explained(&serde_json::json!(short));
+            while json.len() > MAX_HEADER_BYTES && short.len() > 1 {
+                short.truncate(short.len().div_ceil(2));
+                json = self.explained(&serde_json::json!(short));
+            }
         }
         let mut ascii = String::with_capacity(json.len());
         for letter in json.chars() {

@@ -105,7 +105,7 @@ fn what_tells_nothing_of_now_is_left_out() {
     let bench = bench(&odd, 1_000 * S);
     for offer in bench.router.figures(&bench.table, bench.now_ns) {
         let figures = serde_json::to_value(&offer).unwrap();
-        assert_eq!((&figures["ttft_ms"], &figures["success"]["n"]), (&json!(null), &json!(0.0)), "{figures}");
+        assert_eq!((&figures["ttft_ms"], &figures["success"]), (&json!(null), &json!(null)), "{figures}");
     }
 }
 
@@ -126,7 +126,8 @@ fn failures_and_limits_of_before_close_nothing() {
         let bench = bench(&attempts, 1_000 * S);
         assert!(bench.router.admit(&bench.table, 0, bench.now_ns).is_ok());
         let figures = serde_json::to_value(&bench.router.figures(&bench.table, bench.now_ns)[0]).unwrap();
-        let known = [&figures["success"]["n"], &figures["rate_limited"]["n"]].map(|n| n.as_f64().unwrap());
+        let known =
+            [&figures["success"]["n"], &figures["rate_limited"]["n"]].map(|n| n.as_f64().unwrap_or(0.0));
         assert!(known[0].max(known[1]) > 29.0, "but they are known: {known:?}");
     }
 }
