@@ -117,9 +117,12 @@ def test_lines_that_come_again_bring_no_second_row(tmp_path: Path) -> None:
 def test_a_run_goes_on_after_the_gateway_was_ended(tmp_path: Path) -> None:
     for number in range(2):
         runs = LiveRuns(tmp_path)
-        take(runs, entry(number, at=NOON + timedelta(seconds=number)), start=number)
+        # Whatever a row calls the start that it is of.
+        told = attempt(row={"segment": number})
+        take(runs, entry(number, at=NOON + timedelta(seconds=number), attempts=[told]), start=number)
         runs.close()
-    assert named(tmp_path).rows().num_rows == 2
+    assert len(list_runs(at=tmp_path)) == 1
+    assert named(tmp_path).rows()["segment"].to_pylist() == [0, 0]
     assert named(tmp_path).state == "complete"
 
 
@@ -183,7 +186,7 @@ def test_attempts_that_do_not_fit_are_named(tmp_path: Path) -> None:
     runs = LiveRuns(tmp_path)
     good, odd, wrong = entry(0), entry(1), entry(2)
     odd["attempts"][0]["row"]["status"] = 70_000
-    wrong["attempts"][0]["row"]["segment"] = "x"
+    wrong["attempts"][0]["row"]["sent_ns"] = "x"
     unread = runs.append([good, odd, wrong], [Place(1, n) for n in range(3)])
     runs.close()
     assert [(one.offset, one.why.partition(":")[0]) for one in unread] == [

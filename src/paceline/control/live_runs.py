@@ -1,4 +1,4 @@
-"""Live traffic as stored runs: of each offer and protocol one a UTC day and start of the gateway.
+"""Live traffic as stored runs: of each offer and protocol one a UTC day, whoever restarts.
 
 One row is an attempt. Its `request_index` is made from its place in the ledger, so a line that is followed a
 second time, after a crash, brings a row that is known to be there.
@@ -37,14 +37,10 @@ _ATTEMPT_BITS, _OFFSET_BITS, _SEGMENT_BITS = 8, 33, 22
 
 
 class RunKey(NamedTuple):
-    """What one run holds. `start`: the gateway's start, as the `segment` of its rows names it.
-
-    An offer whose upstream was changed is another from then on.
-    """
+    """What one run holds. An offer whose upstream was changed is another from then on."""
 
     offer: str
     day: str
-    start: int
     endpoint: str
     model: str
     protocol: str
@@ -58,7 +54,12 @@ class RunKey(NamedTuple):
 
 def _key(attempt: dict[str, Any], day: str) -> RunKey:
     upstream = (attempt["endpoint"], attempt["upstream_model"], attempt["protocol"])
-    return RunKey(attempt["offer"], day, int(attempt["row"]["segment"]), *upstream)
+    return RunKey(attempt["offer"], day, *upstream)
+
+
+def _known(live: dict[str, Any]) -> RunKey:
+    """As it is stored."""
+    return RunKey(**{name: live[name] for name in RunKey._fields})
 
 
 def row_index(place: Place, attempt: int) -> int:
@@ -131,7 +132,6 @@ class LiveRuns:
         self._home = home
         self._clock = clock
         self._runs: dict[RunKey, _Run] = {}
-        self._start = 0
         self._tidied = ""
         # Kept where a write fails, for when the same lines come again.
         self._unread: list[Unread] = []
@@ -154,8 +154,7 @@ class LiveRuns:
                         run.last_index = index
                 except (ValueError, TypeError, KeyError) as error:
                     unread.append(Unread(place.segment, place.offset, f"attempts[{number}]: {why(error)}"))
-        for key, run in touched.items():
-            self._start = max(self._start, key.start)
+        for run in touched.values():
             run.seen_at_s = self._clock()
             unread += run.hand_over()
         self._unread = []
@@ -176,8 +175,7 @@ class LiveRuns:
         """End the runs that nothing comes for any more, also those that a crash left. Raises StoreError."""
         now_s = self._clock()
         for key, run in list(self._runs.items()):
-            over = key.day < today or key.start < self._start
-            if over and now_s - run.seen_at_s >= IDLE_S:
+            if key.day < today and now_s - run.seen_at_s >= IDLE_S:
                 del self._runs[key]
                 run.writer.finish("complete")
         if self._tidied != today:
@@ -229,7 +227,7 @@ class LiveRuns:
                 continue
             manifest = read_manifest(runs_folder(self._home) / run.id)
             live = manifest.workload.get("live")
-            if live and live["day"] < today and RunKey(**live) not in self._runs:
+            if live and live["day"] < today and _known(live) not in self._runs:
                 RunWriter.reopen(run.id, at=self._home).finish("complete")
 
     def _drop(self, key: RunKey) -> None:
