@@ -5,6 +5,7 @@ use crate::record::Observation;
 /// A shorter value of an ordinary header is a word like any other; masking it would harm texts and hide nothing.
 const SHORTEST_PLAIN_BYTES: usize = 8;
 const SHORTEST_SECRET_BYTES: usize = 4;
+const SHORTEST_PASSED_ON_BYTES: usize = 16;
 
 /// The values of the headers that the user gave.
 #[derive(Clone, Default)]
@@ -55,6 +56,18 @@ impl Secrets {
         }
     }
 
+    /// Masks what goes on to somebody else as it came; lengths stay. Shorter values than 16 bytes are left: keys are
+    /// longer, and a placeholder (`none`, `password`) is a word of many answers.
+    pub fn mask_bytes(&self, bytes: &mut [u8]) {
+        for secret in self.0.iter().filter(|secret| secret.len() >= SHORTEST_PASSED_ON_BYTES) {
+            let mut from = 0;
+            while let Some(at) = memchr::memmem::find(&bytes[from..], secret.as_bytes()) {
+                bytes[from + at..from + at + secret.len()].fill(b'*');
+                from += at + secret.len();
+            }
+        }
+    }
+
     fn mask_text(&self, text: &mut String) {
         for secret in &self.0 {
             if text.contains(secret.as_str()) {
@@ -98,6 +111,14 @@ mod tests {
         secrets.mask_text(&mut text);
         secrets.mask_end(&mut text);
         text
+    }
+
+    #[test]
+    fn what_is_passed_on_loses_keys_and_no_words() {
+        let secrets = secrets(&[("Authorization", "Bearer sk-0123456789abcdef"), ("X-Api-Key", "password")]);
+        let mut bytes = b"the password of sk-0123456789abcdefsk-0123456789abcdef.".to_vec();
+        secrets.mask_bytes(&mut bytes);
+        assert_eq!(bytes, [b"the password of ".as_slice(), &[b'*'; 38], b"."].concat());
     }
 
     #[test]

@@ -190,7 +190,7 @@ class PolicyConfig(BaseModel):
     model_config = _Model
 
     time_worth_usd_per_hour: Money = 10.0
-    explore_share: Share = 0.02
+    explore_share: Share = 0.05
     min_samples: Count = 10
     window: Duration = "30m"
     deadline_confidence: Share = 0.5

@@ -8,6 +8,7 @@ use super::Worker;
 use super::exchange::{Exchange, Purpose};
 use super::flight::{Flight, LastWord, Live, Queued};
 use super::upstream::Step;
+use super::usage::Credible;
 use crate::accounts::price;
 use crate::edit::upstream_body;
 use crate::ledger::entry::Role;
@@ -200,6 +201,7 @@ impl Worker {
             sequence: self.shared.ledger.next_attempt(),
             begun_ns,
             prompt_tokens: candidate.prompt_tokens.max(0.0) as u64,
+            credible: Credible::of(&flight.ask),
             uncached_tokens: candidate.uncached_tokens,
             paid_events: if flight.ask.max_tokens.is_some() {
                 u32::MAX

@@ -222,7 +222,9 @@ fn models_of(table: &RouteTable, ask: &Ask, key: Option<&Key>) -> Result<VecDequ
         };
         models.push_back(model.id.clone());
     }
-    for model in models.clone() {
+    // Who wants no other offer than the first wants no other model either, unless by name.
+    let named = if ask.preferences.allow_fallbacks { models.clone() } else { VecDeque::new() };
+    for model in named {
         let fallbacks = table.model(&model).map_or(&[][..], |model| &model.fallbacks);
         models.extend(fallbacks.iter().filter_map(|name| Some(table.model(name)?.id.clone())));
     }

@@ -6,7 +6,7 @@ use paceline_io::http1::{Head, Part, Reader};
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, Limits, Observation, Outcome, Protocol, RequestRecord, Stamp, StreamObserver};
 
-use super::usage::cost_of;
+use super::usage::{Credible, cost_of};
 use crate::accounts::{Hold, Pass};
 use crate::ask::Ask;
 use crate::ledger::entry::Role;
@@ -37,6 +37,8 @@ pub(super) struct Purpose {
     pub(super) begun_ns: i64,
     /// Estimated.
     pub(super) prompt_tokens: u64,
+    /// More than this no server is believed.
+    pub(super) credible: Credible,
     /// Of them, those that the offer is expected to have in no cache.
     pub(super) uncached_tokens: f64,
     /// Token events that the budget holds money for.
@@ -180,9 +182,12 @@ impl Exchange {
             self.whole.extend_from_slice(&bytes[..bytes.len().min(room)]);
             return;
         };
-        let cost_usd = cost_of(&self.purpose.offer, &self.observer.usage());
+        let cost_usd = cost_of(&self.purpose.offer, &self.observer.usage(), self.purpose.credible);
         let to = if self.committed { out } else { &mut self.held };
-        match relay.push(bytes, cost_usd, to) {
+        let begin = to.len();
+        let pushed = relay.push(bytes, cost_usd, to);
+        self.purpose.offer.secrets.mask_bytes(&mut to[begin..]);
+        match pushed {
             // What is no token, without end: comments, empty lines, roles.
             Ok(()) if self.held.len() > self.limits.max_event_bytes.saturating_mul(2) => {
                 let text = format!("{} bytes came, and no token", self.held.len());
@@ -215,7 +220,7 @@ impl Exchange {
 
     /// What the usage so far costs; none: the price or the usage is not known.
     pub(super) fn cost_usd(&self) -> Option<f64> {
-        cost_of(&self.purpose.offer, &self.observer.usage())
+        cost_of(&self.purpose.offer, &self.observer.usage(), self.purpose.credible)
     }
 
     /// Notes the tier that an answer names, where the offer is meant to be more than the ordinary.
@@ -324,6 +329,7 @@ impl Exchange {
         };
         let mut row = row;
         purpose.offer.secrets.mask(&mut row.observation);
+        purpose.offer.secrets.mask_bytes(&mut self.whole);
         Concluded { purpose, permit: self.permit, row, whole: self.whole, served_tier: self.served_tier }
     }
 }

@@ -92,7 +92,7 @@ impl Worker {
         let purpose = &concluded.purpose;
         let offer = &purpose.offer;
         let row = concluded.observation();
-        let usage = used(row, concluded.row.sent_ns.is_some(), purpose.prompt_tokens);
+        let usage = used(row, concluded.row.sent_ns.is_some(), purpose.prompt_tokens, purpose.credible);
         let cost_usd = match &offer.price {
             _ if usage.source == UsageSource::None => Some(0.0),
             Some(price) => Some(cost_usd(price, &usage)),
@@ -277,7 +277,8 @@ fn client_body(flight: &Flight, concluded: &Concluded) -> Result<Vec<u8>, Untran
         translated = paceline_translate::response(client, upstream, &concluded.whole)?;
         &translated
     };
-    let usage = used(concluded.observation(), true, concluded.purpose.prompt_tokens);
+    let usage =
+        used(concluded.observation(), true, concluded.purpose.prompt_tokens, concluded.purpose.credible);
     let known = usage.source == UsageSource::Server && usage != Usage::NOTHING;
     let cost = concluded.purpose.offer.price.as_ref().filter(|_| known).map(|price| cost_usd(price, &usage));
     let mut out = Vec::with_capacity(body.len() + 64);

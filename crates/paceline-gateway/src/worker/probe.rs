@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Worker;
 use super::attempts::request_bytes;
 use super::exchange::{Exchange, Purpose};
+use super::usage::Credible;
 use crate::accounts::{Most, Used};
 use crate::ledger::entry::{Entry, Role};
 use crate::table::Offer;
@@ -80,6 +81,7 @@ impl Worker {
             sequence: self.shared.ledger.next_attempt(),
             begun_ns: now_ns(),
             prompt_tokens: u64::from(PROMPT_TOKENS),
+            credible: Credible::of_probe(probing.output_tokens),
             uncached_tokens: f64::from(PROMPT_TOKENS),
             paid_events: u32::MAX,
             ask: None,

@@ -10,6 +10,7 @@ use paceline_wire::Protocol;
 use super::Worker;
 use super::begin::presented_key;
 use super::client::{Client, State};
+use super::finish::Refused;
 use super::head;
 use super::inbox::{InboxError, Received};
 use super::pages;
@@ -93,7 +94,16 @@ impl Worker {
         {
             let unix_s = unix_ns().div_euclid(1_000_000_000);
             let let_in = self.shared.accounts.authenticate(&self.shared.table(), presented_key(head), unix_s);
-            if let Err(refusal) = let_in {
+            let protocol = protocol_of(path_of(&head.target).0);
+            if let (Err(refusal), Some(protocol)) = (let_in, protocol) {
+                self.record_refused(&Refused {
+                    id: "",
+                    protocol,
+                    received_ns: now_ns(),
+                    ask: None,
+                    key: None,
+                    refusal: &refusal,
+                });
                 return self.turn_away(token, &refusal);
             }
         }
