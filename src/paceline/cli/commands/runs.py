@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Room for name, model and endpoint, however narrow the terminal is.
 _NARROWEST = 16
+_LEAST_OF_MODEL = 10
 
 app = typer.Typer(help="List, show, export, delete and resume stored runs.", no_args_is_help=True)
 
@@ -170,7 +171,7 @@ def _plain(entry: "RunEntry") -> dict[str, str | None]:
 
 
 def _table(entries: "list[RunEntry]", width: int | None = None) -> list[str]:
-    """Columns as wide as they need to be; within `width` names, models and endpoints are cut."""
+    """Columns as wide as they need to be; within `width` STARTED goes first, then endpoints are cut."""
     from paceline.cli.output import clipped
 
     rows = [
@@ -188,16 +189,25 @@ def _table(entries: "list[RunEntry]", width: int | None = None) -> list[str]:
     columns = [0, 1, 2, 3, 4] if named else [0, 1, 2, 4]
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     if width is not None:
-        room = max(width - sum(widths[:3]) - 2 * (len(columns) - 1), _NARROWEST)
+        last = min(widths[4], _NARROWEST)
+        if named and _room(width, widths, columns) < widths[3] + last:
+            # The id begins with the same instant, and a name is what a run can be asked for by.
+            columns.remove(1)
+        room = max(_room(width, widths, columns), _NARROWEST)
         if named:
-            # What tells runs apart, and what they can be asked for by: the endpoint is cut before it.
-            widths[3] = max(min(widths[3], room - min(widths[4], _NARROWEST)), min(widths[3], room // 2))
+            # The endpoint is cut before the name.
+            widths[3] = min(widths[3], max(room - min(last, _LEAST_OF_MODEL), room // 2))
             room -= widths[3]
         widths[4] = min(widths[4], room)
     return [
         "  ".join(clipped(row[column], widths[column]).ljust(widths[column]) for column in columns).rstrip()
         for row in rows
     ]
+
+
+def _room(width: int, widths: list[int], columns: list[int]) -> int:
+    """What is left for the name and the model, with their gaps taken off."""
+    return width - sum(widths[column] for column in columns if column < 3) - 2 * (len(columns) - 1)
 
 
 def _local(moment: datetime | None) -> str:
