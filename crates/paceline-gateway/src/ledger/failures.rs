@@ -70,7 +70,11 @@ fn fills_its_disk() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let (ledger, _) = Ledger::open(&settings(folder.as_ref())).unwrap();
     limit(Resource::Fsize, 20_000);
-    let mut written = 0;
+    // A short line fits where a long one did not, and says nothing of the next one.
+    assert!(!ledger.append(&entry("gen-lost-long", 0, &"x".repeat(30_000))));
+    assert!(ledger.append(&entry("gen-early-short", 0, "hi")));
+    assert!(ledger.is_failing(), "there is no room for more than a few lines");
+    let mut written = 1;
     while ledger.append(&entry(&format!("gen-early-{written}"), 0, "hi")) {
         written += 1;
     }
@@ -81,7 +85,7 @@ fn fills_its_disk() {
     }
     let state = ledger.state();
     assert!(state.failing && ledger.is_failing() && state.why.is_some());
-    assert_eq!((state.written, state.lost), (written, 4));
+    assert_eq!((state.written, state.lost), (written, 5));
     // The first that was lost ended 2 s after noon.
     assert_eq!(state.since_unix_s, Some(1_796_040_002));
     ledger.writer.lock().retry();
@@ -92,7 +96,7 @@ fn fills_its_disk() {
     assert_eq!(fs::metadata(segment::path(folder.as_ref(), 1)).unwrap().len(), whole_bytes);
     assert!(ledger.append(&entry("gen-late", 0, "hi")));
     let state = ledger.state();
-    assert_eq!((state.failing, state.why, state.since_unix_s, state.lost), (false, None, None, 4));
+    assert_eq!((state.failing, state.why, state.since_unix_s, state.lost), (false, None, None, 5));
 }
 
 #[test]
@@ -144,6 +148,47 @@ fn a_folder_that_goes_and_comes_back_is_written_again_and_locked_again() {
     assert_eq!(folder.ids(), ["gen-4"]);
     assert_eq!((ledger.state().failing, ledger.state().segment), (false, Some(2)));
     assert!(Ledger::open(&settings(&folder.0)).is_err(), "the new folder is locked");
+}
+
+#[test]
+fn a_folder_that_is_moved_takes_no_more_lines_and_the_new_one_has_the_next() {
+    let (folder, elsewhere) = (Folder::new(), Folder::new());
+    let (ledger, _) = Ledger::open(&settings(&folder.0)).unwrap();
+    assert!(ledger.append(&entry("gen-1", 0, "hi")));
+    ledger.writer.look();
+    fs::rename(&folder.0, &elsewhere.0).unwrap();
+    fs::create_dir(&folder.0).unwrap();
+    // Nobody has looked since.
+    ledger.append(&entry("gen-2", 0, "hi"));
+    ledger.writer.look();
+    assert!(ledger.append(&entry("gen-3", 0, "hi")));
+    assert_eq!(folder.ids(), ["gen-3"]);
+    let state = ledger.state();
+    assert_eq!((state.failing, state.written, state.lost, state.segment), (false, 2, 1, Some(2)));
+    assert_eq!(elsewhere.ids()[0], "gen-1");
+    assert!(Ledger::open(&settings(&folder.0)).is_err(), "the new folder is locked");
+    // Moved without another in its place: it is gone.
+    fs::remove_dir_all(&elsewhere.0).unwrap();
+    fs::rename(&folder.0, &elsewhere.0).unwrap();
+    ledger.writer.look();
+    assert!(ledger.is_failing() && !folder.0.exists());
+}
+
+#[test]
+fn a_segment_in_whose_place_another_file_lies_is_left() {
+    let folder = Folder::new();
+    let (ledger, _) = Ledger::open(&settings(&folder.0)).unwrap();
+    assert!(ledger.append(&entry("gen-1", 0, "hi")));
+    ledger.writer.look();
+    let (path, copy) = (segment::path(&folder.0, 1), folder.0.join("copy"));
+    fs::copy(&path, &copy).unwrap();
+    fs::rename(&copy, &path).unwrap();
+    ledger.writer.look();
+    assert!(ledger.append(&entry("gen-2", 0, "hi")));
+    assert_eq!(
+        (folder.ids(), ledger.state().segment),
+        (vec!["gen-1".to_owned(), "gen-2".to_owned()], Some(2))
+    );
 }
 
 #[test]

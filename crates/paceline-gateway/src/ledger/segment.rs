@@ -39,9 +39,17 @@ impl Segment {
         Ok(Some(Self { number, file: Arc::new(file), len: 0 }))
     }
 
-    /// The file is still in a folder.
-    pub(super) fn is_there(&self) -> bool {
-        self.file.metadata().is_ok_and(|file| file.nlink() > 0)
+    /// The file is still where it was begun: neither it nor its folder was deleted, moved or replaced. Where that cannot
+    /// be known it is taken to be.
+    pub(super) fn is_there(&self, folder: &Path) -> bool {
+        let (held, there) = (self.file.metadata(), std::fs::metadata(path(folder, self.number)));
+        match (held, there) {
+            (Ok(held), Ok(there)) => held.dev() == there.dev() && held.ino() == there.ino(),
+            (_, Err(error)) => {
+                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
+            (Err(_), Ok(_)) => true,
+        }
     }
 
     /// Appends a line, its newline included, whole or not at all, in one call of `write(2)`: what the call has taken

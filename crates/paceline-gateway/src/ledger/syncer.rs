@@ -25,10 +25,16 @@ impl Syncer {
         let every = u64::try_from(every_ns).ok().filter(|every_ns| *every_ns > 0).map(Duration::from_nanos);
         let (end, ended) = channel::<()>();
         let thread = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || {
-            let mut synced = Instant::now();
-            let wait = every.map_or(LOOK, |every| every.min(LOOK));
-            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                writer.look();
+            let (mut looked, mut synced) = (Instant::now(), Instant::now());
+            let wait = |looked: Instant, synced: Instant| {
+                let look = LOOK.saturating_sub(looked.elapsed());
+                every.map_or(look, |every| every.saturating_sub(synced.elapsed()).min(look))
+            };
+            while ended.recv_timeout(wait(looked, synced)) == Err(RecvTimeoutError::Timeout) {
+                if looked.elapsed() >= LOOK {
+                    writer.look();
+                    looked = Instant::now();
+                }
                 if every.is_some_and(|every| synced.elapsed() >= every) {
                     writer.sync();
                     synced = Instant::now();

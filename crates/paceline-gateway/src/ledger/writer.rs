@@ -172,7 +172,10 @@ impl Writer {
                 self.unseen += 1;
                 self.bytes += line.len() as u64;
                 self.dirty = true;
-                self.is_well();
+                // A short line may still fit where the next one does not.
+                if self.failing.is_some() && self.has_room() {
+                    self.is_well();
+                }
                 Some(place)
             }
             Err(error) => {
@@ -190,10 +193,11 @@ impl Writer {
     }
 
     /// Looks whether the segment is still in its folder, about once a second: asking at each line would cost a system
-    /// call. Who takes it away takes its lines: those since the last look are counted as lost, and no others can be.
+    /// call. Who takes it away, or its folder, takes its lines: those since the last look are counted as lost, and no
+    /// others can be.
     pub(super) fn look(&mut self, unix_s: i64) {
         let lines = std::mem::take(&mut self.unseen);
-        if self.segment.as_ref().is_none_or(Segment::is_there) {
+        if self.segment.as_ref().is_none_or(|segment| segment.is_there(&self.folder)) {
             return;
         }
         self.segment = None;
