@@ -32,6 +32,21 @@ def test_all_of_it_by_key(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert [line.split(",")[0] for line in out.splitlines()] == ["key", "key_a", "key_b"]
 
 
+def test_by_several_with_commas_or_again_and_a_provider_in_any_case(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for options in (["--by", "key,code"], ["--by", "key", "--by", "code", "--by", "key"]):
+        assert run(["usage", "--since", "all", "--provider", "LOCAL", *options, "--csv", "-"]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert [line.split(",")[:3] for line in told[0].splitlines()] == [
+        ["key", "code", "requests"],
+        ["key_a", "", "1"],
+        ["key_b", "", "1"],
+    ]
+
+
 def test_json_to_a_file_beside_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / "usage.json"
     assert run(["usage", "--since", "60d", "--until", "1d", "--by", "day,key", "--json", str(path)]) == 0
@@ -85,7 +100,7 @@ def test_the_home_is_that_of_the_gateway_started_here(
         (["--since", "yesterday"], "--since"),
         (["--until", "2026-02-30"], "--until"),
         (["--since", "1d", "--until", "2d"], "--since is not before --until"),
-        (["--by", "modle"], "did you mean model?"),
+        (["--by", "key", "--by", "modle"], "did you mean model?"),
         (["--sort", "price"], "--sort"),
         (["--limit", "0"], "--limit"),
         (["--csv", "-", "--json", "-"], "both go to"),

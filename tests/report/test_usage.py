@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from paceline.report.usage import CSV_FIGURES, _usd, usage_csv, usage_dict, usage_json, usage_text
-from paceline.store.usage import Usage, UsageQuery, usage
+from paceline.store.usage import BY, Usage, UsageQuery, usage
 from tests.support.ledger import append, attempt, entry
 from tests.support.ledger import usage as used
 
 SINCE = datetime(2026, 11, 23, 13, 48, tzinfo=UTC)
+OF_OFFER = ("provider", "offer", "tier")
 LONG = "organisation/a-model-with-a-name-that-is-much-longer-than-any-table-has-room-for"
 
 
@@ -40,13 +41,60 @@ def test_the_tables(home: Path) -> None:
         "TOTAL                               22   21.1k   8.40k   4.20k   1.05k  >=0.0420",
         "",
         "MODEL                             OK %  TTFT ms  p95  TOK/S  % REQ  % TOK  % USD",
-        "demo                               100      100  100  5,000   95.5   99.6    100",
-        "organisation/a-model-with-a-n...   100      100    -    100    4.5    0.4      0",
-        "TOTAL                              100      100  100  5,000    100    100    100",
+        "demo                               100      102  102  5,000   95.5   99.6    100",
+        "organisation/a-model-with-a-n...   100      102    -    100    4.5    0.4      0",
+        "TOTAL                              100      102  102  5,000    100    100    100",
         "",
-        "TTFT (median and p95) and TOK/S (median) are of 22 streams of the offers asked.",
+        "OK % is of 22 requests of clients, without those that left.",
+        "TTFT (median and p95) and TOK/S (median) are of 22 streamed requests.",
         ">= at least: of some tokens the price is not known.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("by", "of"),
+    [
+        *((name, "3 requests of clients, without those that left") for name in BY if name not in OF_OFFER),
+        *((name, "4 times that an offer was asked, without those called off") for name in OF_OFFER),
+    ],
+)
+def test_it_says_of_what_the_share_that_ended_well_is(tmp_path: Path, by: str, of: str) -> None:
+    """Two of three requests and three of four attempts; one client left, one attempt was called off."""
+    bad: dict[str, Any] = {"event_ms": (), "end_ms": 30.0, "served": False}
+    append(
+        tmp_path,
+        entry(0, attempts=[attempt(**bad, row={"outcome": "http_error"}), attempt(role="retry")]),
+        entry(1, attempts=[attempt(**bad, row={"outcome": "cancelled"}), attempt(role="hedge")]),
+        entry(2, attempts=[attempt(row={"outcome": "cancelled"})], outcome="client_gone"),
+        entry(3, attempts=[attempt()], outcome="probe"),
+        entry(4, attempts=[], outcome="refused", code="model_not_found", asked_model="no-such"),
+    )
+    text = usage_text(found(tmp_path, by=(by,)))
+    assert f"OK % is of {of}." in text.splitlines()
+    total = text.rpartition("TOTAL")[2].split()[0]
+    assert total == ("75.0" if by in OF_OFFER else "66.7")
+    if by == "model":
+        assert "\nno-such " in text
+    if by == "code":
+        assert "\nmodel_not_found " in text
+
+
+def test_programs_are_given_no_noise(tmp_path: Path) -> None:
+    """Of 0.1 + 0.2 float64 makes 0.30000000000000004."""
+    costs = [0.1, 0.2, 0.7]
+    append(tmp_path, *(entry(n, attempts=[attempt(cost_usd=cost)]) for n, cost in enumerate(costs)))
+    append(tmp_path, entry(9, attempts=[attempt(cost_usd=1e-9 / 3)], key="key_b"))
+    document = usage_dict(found(tmp_path, by=("key",)))
+    one, other = document["rows"]
+    assert (one["cost_usd"], other["cost_usd"]) == (1.0, 3.33e-10)
+    assert (one["requests_share"], one["cost_share"], document["total"]["cost_usd"]) == (
+        0.75,
+        1.0,
+        1.000000000333,
+    )
+    thirds = usage_dict(found(tmp_path, by=("key", "hour"), model="demo"))
+    assert all(len(str(row["tokens_share"])) <= 8 for row in thirds["rows"])
+    assert ",1.0,false," in usage_csv(found(tmp_path, by=("key",)))
 
 
 @pytest.mark.parametrize("by", [(), ("model",), ("model", "key", "day"), ("hour", "app", "offer", "tier")])
@@ -107,7 +155,7 @@ def test_json_is_as_the_guide_says(home: Path) -> None:
     assert (document["schema"], document["by"], document["groups"]) == ("paceline.usage/1", ["model"], 1)
     assert document["filters"] == {"key": "key_a"}
     assert document["since"] == "2026-11-23T13:48:00+00:00"
-    assert document["figures_of"] == "attempts"
+    assert document["figures_of"] == "requests"
     row = document["rows"][0]
     assert row["group"] == {"model": "demo"}
     assert (row["requests"], row["prompt_tokens"], row["ok_share"]) == (21, 21_000, 1.0)

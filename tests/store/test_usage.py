@@ -10,7 +10,7 @@ import pytest
 from paceline.store.ledger import Line, Place
 from paceline.store.traffic import TrafficWriter, decode
 from paceline.store.traffic_parts import UnreadLines
-from paceline.store.usage import SORTS, UsageQuery, UsageRow, usage
+from paceline.store.usage import BY, SORTS, UsageQuery, UsageRow, usage
 from tests.support.ledger import MS, NOON, append, attempt, entry, line
 from tests.support.ledger import usage as used
 
@@ -57,6 +57,8 @@ def drawn(draw: random.Random, number: int) -> dict[str, Any]:
         app_referer=draw.choice(["https://app.example", None]),
         protocol=draw.choice(["openai-chat", "anthropic-messages"]),
         outcome=draw.choice(["ok", "ok", "client_gone", "failed", "probe"]) if tried else "refused",
+        code=draw.choice(["no_offer", "rate_limited"]) if not tried else None,
+        asked_model=draw.choice(["one", "two:nitro", ""]),
         ttft_ns=draw.choice([None, draw.randint(50 * MS, 900 * MS)]),
     )
 
@@ -93,13 +95,16 @@ def counted(document: dict[str, Any]) -> Any:
 
 def label(document: dict[str, Any], one: dict[str, Any] | None, name: str) -> Any:
     came = datetime.fromtimestamp(document["received_unix_ns"] / 1e9, UTC)
-    if name in ("model", "provider", "offer", "tier"):
+    if name in ("provider", "offer", "tier"):
         return one[name] if one else None
+    if name == "model":
+        return one["model"] if one else document["asked_model"] or None
     return {
         "key": document["key"],
         "app": document["app_title"] or document["app_referer"],
         "protocol": document["protocol"],
         "outcome": document["outcome"],
+        "code": document["code"],
         "day": f"{came:%Y-%m-%d}",
         "hour": f"{came:%Y-%m-%d %H:00}",
     }[name]
@@ -115,7 +120,6 @@ def of_attempts(
             group = groups.setdefault(key, empty())
             group["requests"] += one is counted(document)
             if one is None:
-                group["judged"] += 1
                 continue
             row = one["row"]
             group["attempts"] += 1
@@ -135,7 +139,8 @@ def of_requests(
 ) -> dict[tuple[Any, ...], dict[str, Any]]:
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for document in documents:
-        group = groups.setdefault(tuple(label(document, None, name) for name in by), empty())
+        key = tuple(label(document, counted(document), name) for name in by)
+        group = groups.setdefault(key, empty())
         group["requests"] += 1
         group["attempts"] += len(document["attempts"])
         group["judged"] += document["outcome"] not in ("client_gone", "probe")
@@ -172,7 +177,7 @@ def check(row: UsageRow, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "by",
-    [("model",), ("provider",), ("offer",), ("tier",), ("key", "model"), ("offer", "day")],
+    [("provider",), ("offer",), ("tier",), ("model", "provider"), ("offer", "code"), ("offer", "day")],
 )
 def test_by_what_was_asked_each_attempt_counts_where_it_was_made(
     home: Path, documents: list[dict[str, Any]], by: tuple[str, ...]
@@ -187,7 +192,12 @@ def test_by_what_was_asked_each_attempt_counts_where_it_was_made(
 
 
 @pytest.mark.parametrize(
-    "by", [("key",), ("app",), ("protocol",), ("outcome",), ("day",), ("hour",), ("key", "day")]
+    "by",
+    [
+        *((name,) for name in BY if name not in ("provider", "offer", "tier")),
+        ("key", "day"),
+        ("model", "key"),
+    ],
 )
 def test_by_who_asked_each_request_counts_once(
     home: Path, documents: list[dict[str, Any]], by: tuple[str, ...]
@@ -198,6 +208,14 @@ def test_by_who_asked_each_request_counts_once(
     for row in found.rows:
         check(row, expected[row.group])
     check(found.total, of_requests(documents, ())[()])
+
+
+def test_of_the_same_requests_the_same_share_is_ok(home: Path) -> None:
+    """However they are grouped; of the offers asked it is another, by whatever they are grouped."""
+    totals = {by: usage(UsageQuery(by=(by,)), at=home).total.ok_share for by in BY}
+    asked = {totals.pop(by) for by in ("provider", "offer", "tier")}
+    assert len(asked) == len({*totals.values()}) == 1
+    assert asked.isdisjoint(totals.values())
 
 
 def test_both_ways_the_bill_is_the_same(home: Path, documents: list[dict[str, Any]]) -> None:
@@ -219,7 +237,7 @@ def test_windows_take_in_their_beginning_and_not_their_end(
         for document in documents
         if since.timestamp() <= document["received_unix_ns"] / 1e9 < until.timestamp()
     ]
-    for by, expected in (((), of_requests(inside, ())), (("model",), of_attempts(inside, ("model",)))):
+    for by, expected in (((), of_requests(inside, ())), (("tier",), of_attempts(inside, ("tier",)))):
         for row in usage(UsageQuery(since, until, by), at=home).rows:
             check(row, expected[row.group])
     one = datetime.fromtimestamp(documents[0]["received_unix_ns"] / 1e9, UTC)
@@ -235,13 +253,14 @@ def test_filters(home: Path, documents: list[dict[str, Any]]) -> None:
     check(usage(UsageQuery(by=(), key="key_a"), at=home).total, of_requests(mine, ())[()])
     bots = [document for document in documents if document["app_title"] == "Bot"]
     check(usage(UsageQuery(by=(), app="Bot"), at=home).total, of_requests(bots, ())[()])
-    ones = of_attempts(documents, ("model",))["one",]
+    ones = of_requests(documents, ("model",))["one",]
     check(usage(UsageQuery(by=(), model="one"), at=home).total, ones)
     expected = of_attempts(mine, ("provider", "offer"))
-    found = usage(UsageQuery(by=("offer",), provider="a", key="key_a"), at=home)
-    assert {row.group[0] for row in found.rows} == {"a-std", "a-fast"}
-    for row in found.rows:
-        check(row, expected["a", row.group[0]])
+    for provider in ("a", "A"):
+        found = usage(UsageQuery(by=("offer",), provider=provider, key="key_a"), at=home)
+        assert {row.group[0] for row in found.rows} == {"a-std", "a-fast"}
+        for row in found.rows:
+            check(row, expected["a", row.group[0]])
 
 
 def test_groups_come_by_tokens_and_times_in_their_order(home: Path) -> None:

@@ -20,6 +20,8 @@ _TOTAL = "TOTAL"
 _SHORTEST_NAME = 5
 _TIMES = ("day", "hour")
 _FORMULA = ("=", "+", "-", "@", "\t")
+# What programs are given: below it a sum of float64 is noise.
+_MONEY_DIGITS, _SHARE_DIGITS = 12, 6
 # Of fewer streams the p95 is the maximum, or nearly.
 FEWEST_FOR_P95 = 20
 _Column = tuple[str, Callable[[UsageRow, Usage], str]]
@@ -100,7 +102,10 @@ def _row_dict(row: UsageRow, usage: Usage) -> dict[str, Any]:
 def _figures(row: UsageRow, usage: Usage) -> dict[str, Any]:
     own = {name: getattr(row, name) for name in CSV_FIGURES if not name.endswith("_share")}
     shares = {name: _share(row, usage, name) for name in ("requests", "tokens", "cost")}
-    figures = own | {"ok_share": row.ok_share} | {f"{name}_share": value for name, value in shares.items()}
+    own["cost_usd"] = round(row.cost_usd, _MONEY_DIGITS)
+    told = {"ok_share": row.ok_share} | {f"{name}_share": value for name, value in shares.items()}
+    rounded = {name: None if value is None else round(value, _SHARE_DIGITS) for name, value in told.items()}
+    figures = own | rounded
     return {name: figures[name] for name in CSV_FIGURES}
 
 
@@ -173,14 +178,17 @@ def _name_widths(by: Sequence[str], needed: list[int], room: int) -> list[int]:
 
 def _notes(usage: Usage) -> list[str]:
     total = usage.total
-    of = "streams of the offers asked" if usage.query.of_attempts else "streamed requests"
-    notes = [f"TTFT (median and p95) and TOK/S (median) are of {total.ttft_n:,} {of}."]
+    of, ok_of = "streamed requests", "requests of clients, without those that left"
+    if usage.query.of_attempts:
+        of, ok_of = "streams of the offers asked", "times that an offer was asked, without those called off"
+    notes = [
+        f"OK % is of {total.judged:,} {ok_of}.",
+        f"TTFT (median and p95) and TOK/S (median) are of {total.ttft_n:,} {of}.",
+    ]
     if usage.n_groups > len(usage.rows):
         notes.append(f"{usage.n_groups - len(usage.rows):,} more groups are in the total.")
     if usage.query.of_attempts and total.attempts != total.requests:
-        notes.append(
-            f"Offers were asked {total.attempts:,} times; OK %, tokens and cost are of the one asked."
-        )
+        notes.append(f"Offers were asked {total.attempts:,} times; tokens and cost are of the one asked.")
     if total.cost_is_partial:
         notes.append(">= at least: of some tokens the price is not known.")
     if total.tokens_estimated:

@@ -13,17 +13,20 @@ from typing import Any
 
 from paceline.store.traffic import Traffic, read_traffic
 
-BY = ("model", "provider", "offer", "tier", "key", "app", "protocol", "outcome", "day", "hour")
+BY = ("model", "provider", "offer", "tier", "key", "app", "protocol", "outcome", "code", "day", "hour")
 SORTS = ("tokens", "requests", "cost", "ok", "ttft", "tok_s", "group")
 # What is a matter of an offer that was asked, of which a request may have several.
-_OF_ATTEMPT = frozenset({"model", "provider", "offer", "tier"})
+_OF_ATTEMPT = frozenset({"provider", "offer", "tier"})
 _TIMES_US = {"day": 86_400_000_000, "hour": 3_600_000_000}
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
 
 
 @dataclass(frozen=True)
 class UsageQuery:
-    """What is asked. `since` is in the window, `until` is not; None: no bound. `limit`: so many groups."""
+    """What is asked. `since` is in the window, `until` is not; None: no bound. `limit`: so many groups.
+
+    `provider` matches in any case, as in routing.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
@@ -56,9 +59,12 @@ class UsageQuery:
 class UsageRow:
     """One group, or all. `group`: a value for each of `by`, None where there is none.
 
+    The model is the one that served (or was asked last), or else the one that the client asked for.
+
     `requests`: of a request that several offers were asked for, the one that served (or the last) counts it.
-    `attempts`: offers asked. `ok` of `judged` ended well; who left, or was called off, is not judged. TTFT in
-    ms and decode rate of `ttft_n` and `decode_n` streams. `cost_is_partial`: `cost_usd` is a lower bound.
+    `attempts`: offers asked. `ok` of `judged` (requests, or attempts: `UsageQuery.of_attempts`) ended well;
+    who left, or was called off, is not judged. TTFT in ms and decode rate of `ttft_n` and `decode_n` streams.
+    `cost_is_partial`: `cost_usd` is a lower bound.
     """
 
     group: tuple[str | None, ...]
@@ -184,11 +190,13 @@ _SHARED = (
     "key",
     "protocol",
     "outcome",
+    "code",
     "cost_usd",
     "cost_is_partial",
     "tokens_estimated",
 )
 _OFFER = ("model", "provider", "offer", "tier")
+_MODEL = "coalesce(model, nullif(asked_model, '')) AS model"
 
 
 def _columns(query: UsageQuery) -> str:
@@ -196,17 +204,16 @@ def _columns(query: UsageQuery) -> str:
     app = "coalesce(app_title, app_referer) AS app"
     names = [*_SHARED, *_TOKENS, "decode_tok_s", "attempts"]
     if query.of_attempts:
-        return ", ".join([*names, *_OFFER, app, "upstream_ttft_ms", "upstream_outcome", "tried"])
+        return ", ".join([*names, _MODEL, *_OFFER[1:], app, "upstream_ttft_ms", "upstream_outcome", "tried"])
     judged = "outcome NOT IN ('client_gone', 'probe') AS judged"
-    return ", ".join([*names, app, "ttft_ms", "1 AS counted", "outcome = 'ok' AS ok", judged])
+    return ", ".join([*names, _MODEL, app, "ttft_ms", "1 AS counted", "outcome = 'ok' AS ok", judged])
 
 
 def _attempts(rows: str) -> str:
     """One row an attempt; a request without any, or with one, is a row itself."""
-    judged = (
-        "coalesce({}upstream_outcome NOT IN ('cancelled', 'hung_up'), outcome <> 'client_gone') AS judged"
-    )
-    whole = ", ".join(["received_at", "key", "protocol", "outcome", "app"])
+    # A request that no offer was asked for says nothing of any.
+    judged = "coalesce({}upstream_outcome NOT IN ('cancelled', 'hung_up'), false) AS judged"
+    whole = ", ".join(["received_at", "key", "protocol", "outcome", "code", "app"])
     figures = ["cost_is_partial", "tokens_estimated", *_TOKENS, "decode_tok_s", *_OFFER]
     one = ", ".join([whole, "cost_usd", *figures, "upstream_ttft_ms AS ttft_ms", "1 AS counted", "attempts"])
     each = ", ".join([whole, "coalesce(t.cost_usd, 0) AS cost_usd", *(f"t.{name}" for name in figures)])
@@ -245,7 +252,11 @@ def _group(name: str) -> str:
 def _where(query: UsageQuery) -> str:
     bounds = ["epoch_us(received_at) >= $since"] if query.since else []
     bounds += ["epoch_us(received_at) < $until"] if query.until else []
-    return " AND ".join([*bounds, *(f"{name} = ${name}" for name in query.filters)]) or "true"
+    filters = [
+        f"lower({name}) = lower(${name})" if name == "provider" else f"{name} = ${name}"
+        for name in query.filters
+    ]
+    return " AND ".join([*bounds, *filters]) or "true"
 
 
 def _parameters(query: UsageQuery) -> dict[str, Any]:

@@ -20,16 +20,16 @@ def usage(  # noqa: PLR0917
         str | None, typer.Option(help="Until when: as --since; of a day, its end. Default: now.")
     ] = None,
     by: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            help="Group by, several with commas: model, provider, offer, tier, key, app, protocol, outcome, "
-            "day, hour."
+            help="Group by, several with commas or by repeating it: model, provider, offer, tier, key, app, "
+            "protocol, outcome, code, day, hour. Default: model."
         ),
-    ] = "model",
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
     key: Annotated[str | None, typer.Option(help="Only this key, by its name or id.")] = None,
     app: Annotated[str | None, typer.Option(help="Only this app, by its title or referer.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Only this provider.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Only this provider, in any case.")] = None,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -65,7 +65,7 @@ def usage(  # noqa: PLR0917
     query = UsageQuery(
         since=begin,
         until=end,
-        by=_names(by),
+        by=_names(["model"] if by is None else by),
         model=model,
         key=None if key is None else _key_id(key, names),
         app=app,
@@ -101,12 +101,12 @@ def _key_id(ref: str, names: dict[str, str]) -> str:
     return named[0]
 
 
-def _names(by: str) -> tuple[str, ...]:
+def _names(by: list[str]) -> tuple[str, ...]:
     """What to group by. Raises ConfigError."""
     from paceline.config import closest
     from paceline.store.usage import BY
 
-    names = tuple(dict.fromkeys(name.strip() for name in by.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in ",".join(by).split(",") if name.strip()))
     for name in names:
         if name not in BY:
             near = closest(name, list(BY))
