@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,11 @@ class FakeGateway:
         self._take("swap", table_json)
 
     def stats(self) -> str:
-        return json.dumps({"requests": 3})
+        # A test may say what it tells, and how long it takes.
+        path = Path(os.environ.get(VARIABLE, "/nowhere") + ".stats")
+        told = json.loads(path.read_text()) if path.exists() else {"requests": 3}
+        time.sleep(told.get("sleep_s", 0))
+        return json.dumps(told)
 
     def drain(self) -> None:
         self._drained = True

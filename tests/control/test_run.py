@@ -33,6 +33,7 @@ parts = Parts(
 )
 
 run._AGAIN_S = 0.1
+run._HEAR_S = 0.1
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -196,6 +197,29 @@ def test_a_data_plane_that_dies_is_started_again_where_it_was(begun: Callable[[s
     second = noted(gateway.notes)[-1]
     assert second["pid"] != first
     assert second["settings"]["listen"] == "127.0.0.1:4711"
+
+
+def test_a_ledger_that_fails_and_an_offer_that_does_are_said(begun: Callable[[str], Gateway]) -> None:
+    gateway = begun(HEAD + '[gateway.ledger]\non_failure = "stop"\n' + offer("a"))
+    gateway.until(lambda: gateway.heard("4711"))
+    stats = gateway.notes.with_name("notes.jsonl.stats")
+
+    def tell(why: str | None, lost: int, breaker: str) -> None:
+        ledger = {"failing": why is not None, "why": why, "lost": lost, "syncs_failed": 0}
+        text = json.dumps({"ledger": ledger, "offers": [{"offer": "a", "breaker": breaker}]})
+        stats.with_suffix(".new").write_text(text)
+        stats.with_suffix(".new").rename(stats)
+
+    tell("No space left on device", 1, "open")
+    gateway.until(
+        lambda: gateway.heard("the ledger cannot be written: No space left on device; 1 record was")
+    )
+    gateway.until(lambda: gateway.heard("offer a fails"))
+    assert gateway.heard("new requests are refused")
+    assert gateway.heard(f"bring back {gateway.home / 'gateway' / 'ledger'}")
+    tell(None, 5, "open")
+    gateway.until(lambda: gateway.heard("the ledger is written again; 5 records were lost meanwhile"))
+    assert sum("cannot be written" in line for line in gateway.said) == 1
 
 
 def test_its_end_is_that_of_its_parent_and_no_data_plane_is_left(begun: Callable[[str], Gateway]) -> None:

@@ -15,6 +15,8 @@ from paceline.errors import RunError, UsageError
 
 COMMAND = (sys.executable, "-m", "paceline.control.data_plane")
 _ANSWER_S = 30.0
+# So long an answer that nobody needs at once is waited for; one that comes later is had at the next look.
+_POLL_S = 0.2
 
 
 class PlaneRefusedError(UsageError):
@@ -45,6 +47,8 @@ class Plane:
         self._answers = self._process.stdout.fileno()
         os.set_blocking(self._orders, False)
         self._waiting = b""
+        # Its counters were asked for, and the answer, which comes before any other, has not been read.
+        self._polled = False
 
     @property
     def pid(self) -> int:
@@ -60,9 +64,21 @@ class Plane:
         """Take another table. PlaneRefusedError where it is wrong: the old one stays."""
         self.ask({"do": "swap", "table": table})
 
-    def stats(self) -> dict[str, Any]:
-        """Its counters."""
-        stats: dict[str, Any] = self.ask({"do": "stats"})["stats"]
+    def poll(self, *, ask: bool = True) -> dict[str, Any] | None:
+        """Its counters, without waiting for long; None: it has not answered yet, and can be polled again.
+
+        Not `ask`: only where they were asked for before. Raises PlaneGoneError where it has ended.
+        """
+        if not self._polled:
+            if not ask:
+                return None
+            self._write(b'{"do": "stats"}\n', time.monotonic() + _POLL_S)
+            self._polled = True
+        line = self._read(time.monotonic() + _POLL_S)
+        if line is None:
+            return None
+        self._polled = False
+        stats: dict[str, Any] | None = json.loads(line).get("stats")
         return stats
 
     def drain(self) -> None:
@@ -72,6 +88,10 @@ class Plane:
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """The answer to an order. Raises PlaneRefusedError and PlaneGoneError."""
         until = time.monotonic() + _ANSWER_S
+        # First: where the pipe is too small for it, the data plane reads no order before it is read.
+        if self._polled:
+            self._line(until)
+            self._polled = False
         self._write(json.dumps(order).encode() + b"\n", until)
         answer: dict[str, Any] = json.loads(self._line(until))
         if not answer.get("ok"):
@@ -100,7 +120,8 @@ class Plane:
 
     def _write(self, data: bytes, until: float) -> None:
         while data:
-            self._ready([], [self._orders], until)
+            if not _ready([], [self._orders], until):
+                raise self._silent()
             try:
                 data = data[os.write(self._orders, data) :]
             except BlockingIOError:
@@ -109,8 +130,15 @@ class Plane:
                 raise self._gone() from None
 
     def _line(self, until: float) -> bytes:
+        line = self._read(until)
+        if line is None:
+            raise self._silent()
+        return line
+
+    def _read(self, until: float) -> bytes | None:
         while b"\n" not in self._waiting:
-            self._ready([self._answers], [], until)
+            if not _ready([self._answers], [], until):
+                return None
             read = os.read(self._answers, 1 << 20)
             if not read:
                 raise self._gone()
@@ -118,14 +146,17 @@ class Plane:
         line, _, self._waiting = self._waiting.partition(b"\n")
         return line
 
-    def _ready(self, readers: list[int], writers: list[int], until: float) -> None:
-        if not any(select.select(readers, writers, [], max(until - time.monotonic(), 0.0))):
-            raise PlaneGoneError(f"the data plane has not answered for {_ANSWER_S:.0f} s")
+    def _silent(self) -> PlaneGoneError:
+        return PlaneGoneError(f"the data plane has not answered for {_ANSWER_S:.0f} s")
 
     def _gone(self) -> PlaneGoneError:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         return PlaneGoneError(f"the data plane has ended: {how_ended(self._process.poll())}")
+
+
+def _ready(readers: list[int], writers: list[int], until: float) -> bool:
+    return any(select.select(readers, writers, [], max(until - time.monotonic(), 0.0)))
 
 
 def how_ended(code: int | None) -> str:

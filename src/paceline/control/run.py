@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline.control.addresses import Addresses, look_up
+from paceline.control.alarm import Alarm
 from paceline.control.compile import Spent
 from paceline.control.following import Follower, Following
 from paceline.control.force import Force, Source, changes
@@ -23,11 +24,14 @@ from paceline.control.signals import Signals
 from paceline.control.watch import Watch
 from paceline.control.words import problem_lines
 from paceline.errors import PacelineError, UsageError
+from paceline.store.paths import ledger_folder
 from paceline.store.traffic import keep_ahead
 from paceline.units import parse_duration_ns
 
 _LOOK_S = 1.0
 _AGAIN_S = 5.0
+# How often the data plane is asked how it is.
+_HEAR_S = 5.0
 # Beyond the time to drain: for the last lines of the ledger.
 _GRACE_S = 5.0
 
@@ -83,6 +87,9 @@ class _Running:
         # What was refused last, which is not said each time, and when it is tried again.
         self._refused = ""
         self._again_s = math.inf
+        ledger = force.prepared.file.config.gateway.ledger
+        self._alarm = Alarm(say, ledger_folder(source.home), stops=ledger.on_failure == "stop")
+        self._hear_s = 0.0
 
     def _documents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         # Not after it was added up: what was spent on the day before must not be charged to a day that began.
@@ -116,12 +123,30 @@ class _Running:
 
     def _look(self, *, asked: bool) -> None:
         self._keeper.look()
+        self._hear()
         changed = self._watch.changed(self._source.watched(self._force))
         if changed or asked or time.monotonic() >= self._again_s:
             self._reload(asked=asked)
         resolved = self._resolver.look(self._force)
         if resolved is not None:
             self._take(self._source.with_addresses(self._force, resolved), quiet=True)
+
+    def _hear(self) -> None:
+        plane = self._keeper.plane
+        if plane is None:
+            return
+        due = time.monotonic() >= self._hear_s
+        if due:
+            self._hear_s = time.monotonic() + _HEAR_S
+        try:
+            stats = plane.poll(ask=due)
+        except PlaneGoneError as error:
+            self._keeper.lost(error.message)
+            return
+        if stats is not None:
+            self._alarm.see(stats, plane.pid)
+        elif due:
+            self._alarm.silent()
 
     def _reload(self, *, asked: bool) -> None:
         self._again_s = math.inf
