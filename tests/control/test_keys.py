@@ -1,6 +1,7 @@
 import hashlib
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,22 @@ def test_a_revoked_key_stays_known_and_leaves_its_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no key 'taem'") as caught:
         store.revoke("taem")
     assert "'team'" in (caught.value.hint or "")
+
+
+def test_other_limits_leave_the_key_what_it_is(tmp_path: Path) -> None:
+    store = KeyStore(tmp_path)
+    other, _ = store.create("other", LIMITS)
+    key, _ = store.create("team", LIMITS)
+    assert key.limits == LIMITS
+    changed = store.change(
+        "team", lambda now: replace(now, requests_per_min=None, budgets_usd=(("day", 7.0),))
+    )
+    assert changed == replace(key, requests_per_min=None, budgets_usd={"day": 7.0})
+    assert store.all() == [other, changed]
+    assert store.change(key.id, lambda _: KeyLimits()).limits == KeyLimits()
+    store.revoke("team")
+    with pytest.raises(UsageError, match="revoked already"):
+        store.change(key.id, lambda _: LIMITS)
 
 
 def test_a_key_comes_to_its_end(tmp_path: Path) -> None:

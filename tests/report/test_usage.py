@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paceline.report.usage import CSV_FIGURES, _usd, usage_csv, usage_dict, usage_json, usage_text
+from paceline.report.usage import CSV_FIGURES, usage_csv, usage_dict, usage_json, usage_text, usd_words
 from paceline.store.usage import BY, Usage, UsageQuery, usage
 from tests.support.ledger import append, attempt, entry
 from tests.support.ledger import usage as used
@@ -108,7 +108,7 @@ def test_every_table_fits_eighty_columns(home: Path, by: tuple[str, ...]) -> Non
     [(0.0, "0.00"), (1234.5, "1,234.50"), (0.731, "0.731"), (0.1, "0.100"), (0.0000126, "0.0000126")],
 )
 def test_money_is_written_out(usd: float, shown: str) -> None:
-    assert _usd(usd) == shown
+    assert usd_words(usd) == shown
 
 
 def test_a_wide_terminal_shows_whole_names(home: Path) -> None:

@@ -9,7 +9,8 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,6 +74,17 @@ class StoredKey:
     expires_unix_s: int | None
     created_unix_s: int
     revoked_unix_s: int | None
+
+    @property
+    def limits(self) -> KeyLimits:
+        """What it may do, as it was made or changed."""
+        return KeyLimits(
+            models=self.models,
+            requests_per_min=self.requests_per_min,
+            tokens_per_min=self.tokens_per_min,
+            budgets_usd=tuple(self.budgets_usd.items()),
+            expires_unix_s=self.expires_unix_s,
+        )
 
     def state(self, unix_s: float) -> str:
         """`active`, `revoked` or `expired`."""
@@ -142,22 +154,36 @@ class KeyStore:
 
     def revoke(self, ref: str) -> StoredKey:
         """End a key, by its id or name. UsageError where there is none in use."""
-        keys = self.all()
-        found = next((key for key in keys if ref in (key.id, key.name) and key.revoked_unix_s is None), None)
-        if found is None:
-            if any(ref in (key.id, key.name) for key in keys):
-                raise UsageError(f"the key {ref!r} is revoked already")
-            near = closest(ref, [name for key in keys for name in (key.name, key.id)])
-            raise UsageError(
-                f"there is no key {ref!r}",
-                f"did you mean {near!r}?" if near else "paceline keys list lists them",
-            )
+        found = _in_use(self.all(), ref)
         self._with(
             lambda connection: connection.execute(
                 "UPDATE keys SET revoked_unix_s = ? WHERE id = ?", (int(time.time()), found.id)
             )
         )
         return found
+
+    def change(self, ref: str, to: Callable[[KeyLimits], KeyLimits]) -> StoredKey:
+        """Give a key, by its id or name, other limits, made from those it has; the key as it is then.
+
+        UsageError where there is none in use. Two changes at once come after each other.
+        """
+        key_id = _in_use(self.all(), ref).id
+
+        def work(connection: sqlite3.Connection) -> StoredKey:
+            connection.execute("BEGIN IMMEDIATE")
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", (key_id,)).fetchall()
+            key = _in_use([_key(row) for row in rows], key_id)
+            limits = to(key.limits)
+            fields = {field.name: getattr(limits, field.name) for field in dataclass_fields(limits)}
+            changed = replace(key, **fields | {"budgets_usd": dict(limits.budgets_usd)})
+            names = _COLUMNS.replace(" ", "").split(",")
+            connection.execute(
+                f"UPDATE keys SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",
+                (*_row(changed), key_id),
+            )
+            return changed
+
+        return self._with(work)
 
     def _with(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         make_folder(self.file.parent)
@@ -196,6 +222,19 @@ class KeyStore:
             )
         for number, step in enumerate(_SCHEMA[version:], start=version + 1):
             connection.executescript(f"BEGIN IMMEDIATE; {step}; PRAGMA user_version = {number}; COMMIT;")
+
+
+def _in_use(keys: list[StoredKey], ref: str) -> StoredKey:
+    """The key in use that `ref` means. Raises UsageError."""
+    found = next((key for key in keys if ref in (key.id, key.name) and key.revoked_unix_s is None), None)
+    if found is not None:
+        return found
+    if any(ref in (key.id, key.name) for key in keys):
+        raise UsageError(f"the key {ref!r} is revoked already")
+    near = closest(ref, [name for key in keys for name in (key.name, key.id)])
+    raise UsageError(
+        f"there is no key {ref!r}", f"did you mean {near!r}?" if near else "paceline keys list lists them"
+    )
 
 
 def _checked_name(name: str) -> str:

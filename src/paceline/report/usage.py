@@ -122,7 +122,7 @@ _AMOUNTS: list[_Column] = [
     ("CACHED", lambda row, _: _short(row.cached_tokens)),
     ("OUTPUT", lambda row, _: _short(row.completion_tokens)),
     ("REASON", lambda row, _: _short(row.reasoning_tokens)),
-    ("USD", lambda row, _: f"{'>=' if row.cost_is_partial else ''}{_usd(row.cost_usd)}"),
+    ("USD", lambda row, _: f"{'>=' if row.cost_is_partial else ''}{usd_words(row.cost_usd)}"),
 ]
 _SPEEDS: list[_Column] = [
     ("OK %", lambda row, _: _percent(row.ok_share)),
@@ -230,7 +230,7 @@ def _short(n: int) -> str:
     return f"{value:,.0f}T"
 
 
-def _usd(usd: float) -> str:
+def usd_words(usd: float) -> str:
     """To the cent from a dollar on, below to three digits that say something."""
     if usd >= 1.0 or usd == 0.0:
         return f"{usd:,.2f}"
