@@ -85,7 +85,9 @@ def test_a_disk_that_does_not_confirm_is_said_once_while_it_lasts() -> None:
 def test_an_offer_is_named_once_a_minute_at_most_and_at_last_as_it_is() -> None:
     heard = Heard()
     assert heard.see(a="closed", b="closed") == []
-    assert heard.see(a="open", b="closed") == ["offer a fails (its breaker is open): requests go elsewhere"]
+    assert heard.see(a="open", b="closed") == [
+        "offer a fails (its breaker is open): it gets no requests for now"
+    ]
     heard.now_s += 5
     # Half open, it has not answered; and it is too early to speak of a, not of b.
     assert heard.see(a="half_open", b="half_open")[0].startswith("offer b fails")
@@ -101,7 +103,7 @@ def test_an_offer_that_was_removed_is_forgotten() -> None:
     heard = Heard()
     heard.see(a="open")
     assert heard.see() == []
-    assert heard.see(a="open") == ["offer a fails (its breaker is open): requests go elsewhere"]
+    assert heard.see(a="open") == ["offer a fails (its breaker is open): it gets no requests for now"]
 
 
 def test_a_data_plane_that_does_not_answer_is_said_and_that_it_answers_again() -> None:

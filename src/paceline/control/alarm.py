@@ -103,7 +103,7 @@ class Alarm:
                 continue
             one.open, one.at_s = is_open, now_s
             if is_open:
-                self._say(f"offer {offer['offer']} fails (its breaker is open): requests go elsewhere")
+                self._say(f"offer {offer['offer']} fails (its breaker is open): it gets no requests for now")
             else:
                 self._say(f"offer {offer['offer']} answers again (its breaker is closed)")
 
