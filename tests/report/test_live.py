@@ -1,5 +1,6 @@
 """Reports of a gateway's own traffic: no load was made, so nothing is said of one."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -74,6 +75,18 @@ def test_every_renderer_takes_it(home: Path) -> None:
     document = made.to_dict()
     assert document["trust"]["offered_requests_s"] == document["trust"]["achieved_requests_s"]
     assert document["run"]["workload"]["kind"] == "live"
+
+
+def test_the_title_is_the_offer_and_not_what_its_upstream_calls_the_model(home: Path) -> None:
+    made = report(home)
+    assert made.manifest.model == "truth"
+    html = render_html(made)
+    assert re.search(r"<title>local-a: live traffic, \w+</title>", html)
+    assert "<h1>local-a</h1>" in html
+    assert "provider local, tier standard, truth at http://127.0.0.1:9100/v1" in html
+    assert re.search(r"^Offer +local-a, provider local, tier standard$", render_text(made), re.MULTILINE)
+    assert render_markdown(made).startswith("# local-a at ")
+    assert "local-a, provider local, tier standard" in render_markdown(made)
 
 
 def test_a_day_that_goes_on_is_no_reason_for_doubt(home: Path) -> None:

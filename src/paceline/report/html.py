@@ -32,6 +32,9 @@ from paceline.report.words import (
     load_words,
     median,
     median_interval,
+    offer_name,
+    offer_rows,
+    offer_words,
     samples_word,
     share,
     tail,
@@ -65,11 +68,14 @@ def render_html(report: Report) -> str:
     if over_time is not None:
         charts["timeline"] = over_time
     manifest = report.manifest
+    offer = offer_name(manifest.workload)
+    title = f"{offer}: live traffic" if offer else f"{manifest.name or manifest.id}: {manifest.model}"
+    whose = f"{offer_words(manifest.workload)}, {manifest.model} at " if offer else ""
     context = {
-        "title": f"{manifest.name or manifest.id}: {manifest.model}, {report.trust.verdict}",
+        "title": f"{title}, {report.trust.verdict}",
         "version": __version__,
-        "model": manifest.model,
-        "endpoint": manifest.endpoint,
+        "model": offer or manifest.model,
+        "endpoint": f"{whose}{manifest.endpoint}",
         "load": load_words(manifest.load),
         "workload": workload_words(manifest.workload, manifest.protocol),
         "run": f"{manifest.id}{f', {manifest.name}' if manifest.name else ''}",
@@ -251,6 +257,7 @@ def _run_facts(report: Report) -> list[tuple[str, str]]:
     rows = [
         ("run", f"{manifest.id}{f', {manifest.name}' if manifest.name else ''} ({report.evidence.state})"),
         ("started", f"{manifest.started_at:%Y-%m-%d %H:%M:%S %Z}"),
+        *offer_rows(manifest.workload, "offer"),
         ("endpoint", f"{manifest.endpoint}, {manifest.protocol}"),
         ("model", manifest.model),
         ("load", load_words(manifest.load)),

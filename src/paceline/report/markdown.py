@@ -24,6 +24,8 @@ from paceline.report.words import (
     load_words,
     median,
     median_interval,
+    offer_name,
+    offer_rows,
     tail,
     unit,
     workload_words,
@@ -33,9 +35,11 @@ from paceline.report.words import (
 def render_markdown(report: Report) -> str:
     """The report, the trust verdict first."""
     manifest = report.manifest
-    lines = [f"# {escape(manifest.model)} at {escape(manifest.endpoint)}", "", *trust_lines(report.trust), ""]
+    title = offer_name(manifest.workload) or manifest.model
+    lines = [f"# {escape(title)} at {escape(manifest.endpoint)}", "", *trust_lines(report.trust), ""]
     jobs = report.evidence.jobs
     lines += _pairs(
+        *offer_rows(manifest.workload, "Offer"),
         ("Load", load_words(manifest.load)),
         ("Workload", workload_words(manifest.workload, manifest.protocol)),
         ("Requests", outcome_words(report)),

@@ -30,6 +30,7 @@ from paceline.report.words import (
     load_words,
     median,
     median_interval,
+    offer_rows,
     printable,
     sentence_list,
     tail,
@@ -111,6 +112,7 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
 def _facts(report: Report) -> RenderableType:
     manifest = report.manifest
     rows = [
+        *offer_rows(manifest.workload, "Offer"),
         ("Endpoint", f"{manifest.endpoint}  {manifest.protocol}"),
         ("Model", manifest.model),
         ("Load", load_words(manifest.load)),

@@ -181,6 +181,24 @@ def is_live(load: Mapping[str, Any]) -> bool:
 _ROWS = {"conversation": "conversations", "log": "logged requests"}
 
 
+def offer_name(workload: Mapping[str, Any]) -> str | None:
+    """The offer that a gateway's own traffic went to; None of any other run."""
+    live = workload.get("live")
+    name = live.get("offer") if isinstance(live, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def offer_words(workload: Mapping[str, Any]) -> str:
+    """Whose offer it is: `provider local, tier standard`."""
+    return ", ".join(f"{name} {workload[name]}" for name in ("provider", "tier") if workload.get(name))
+
+
+def offer_rows(workload: Mapping[str, Any], label: str) -> list[tuple[str, str]]:
+    """The line that names a live run's offer, under `label`; none of any other run."""
+    offer = offer_name(workload)
+    return [(label, f"{offer}, {offer_words(workload)}")] if offer else []
+
+
 def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
     """What the requests, or jobs, look like, in one line; embeddings have no answers to speak of."""
     parts = [str(workload["name"])] if workload.get("name") else []
