@@ -141,6 +141,13 @@ def test_ctrl_c_before_load_is_no_traceback(
     assert capsys.readouterr().err == "interrupted\n"
 
 
+def test_the_help_says_that_there_is_a_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+    assert module.run(["--help"]) == 0
+    said = " ".join(capsys.readouterr().out.partition("Options")[0].split())
+    assert "Measure the speed of any AI inference endpoint truthfully" in said
+    assert "a gateway that routes live traffic" in said
+
+
 def test_no_command_is_help_and_no_empty_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert module.run([]) == 2
     said = capsys.readouterr()
