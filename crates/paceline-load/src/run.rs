@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use arrow_array::RecordBatch;
 use paceline_io::clock::{now_ns, unix_ns};
 use paceline_io::link::Tls;
+use paceline_io::listen::reserve_descriptors;
 use paceline_io::poller::{Poller, Waker};
 use paceline_io::stream::Stamping;
 use paceline_io::tls::client_config;
@@ -163,6 +164,7 @@ impl LoadRun {
         if self.origin.is_some() {
             return Err(LoadError::State("started before"));
         }
+        reserve_descriptors();
         let (ready, all_ready) = channel();
         let mut go: Vec<Sender<i64>> = Vec::new();
         for thread in 0..self.shared.spec.threads {
