@@ -1,4 +1,4 @@
-"""The Rust core: load generator, gateway and reference engine. See docs/design/0001-border-and-row.md and 0003."""
+"""The Rust core: load generator, gateway and reference engine. See docs/design (0001 and 0003)."""
 
 from typing import final
 
