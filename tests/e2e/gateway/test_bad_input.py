@@ -55,6 +55,17 @@ def test_json_that_is_broken(served: Gateway, protocol: Protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_who_sends_what_cannot_be_read_is_named_in_the_ledger(served: Gateway, protocol: Protocol) -> None:
+    headers = {"x-title": f"clumsy {protocol}", "http-referer": "https://app.example"}
+    answer = post(served, protocol, b"{", headers)
+    entry = served.entry(app_title=f"clumsy {protocol}")
+    assert entry["id"] == answer.headers["x-generation-id"]
+    assert (entry["app_referer"], entry["outcome"], entry["code"]) == (
+        "https://app.example", "refused", "invalid_json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_model_that_there_is_not(served: Gateway, protocol: Protocol) -> None:
     error = assert_refused(served.ask(protocol, asks.body(protocol, "demmo", PROMPT)), 404, "unknown_model")
     assert '"demo"' in error["message"]

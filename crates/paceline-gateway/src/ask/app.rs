@@ -7,7 +7,7 @@ const MAX_LETTERS: usize = 200;
 
 /// The application's title and address, neither longer than 200 characters; control characters are left out, and of the
 /// address what may hold a secret: user, query and fragment.
-pub(super) fn app(head: &Head) -> (Option<String>, Option<String>) {
+pub(crate) fn app(head: &Head) -> (Option<String>, Option<String>) {
     let first = |names: &[&str]| names.iter().find_map(|name| head.header(name)).map(str::to_owned);
     let title = first(&["x-title", "x-openrouter-title"]);
     let referer = first(&["http-referer", "referer"]);

@@ -14,6 +14,7 @@ use paceline_wire::Protocol;
 
 use crate::table::Tier;
 
+pub(crate) use app::app;
 pub(crate) use members::{Members, Place};
 
 /// What offers are ordered by, where the client says so.

@@ -15,7 +15,7 @@ use super::flight::{Flight, LastWord};
 use super::head::Framing;
 use super::inbox::Received;
 use crate::accounts::{Most, price};
-use crate::ask::Ask;
+use crate::ask::{Ask, app};
 use crate::ledger::entry::Role;
 use crate::refusal::Refusal;
 use crate::route::PlanRequest;
@@ -51,6 +51,8 @@ impl Worker {
     pub(super) fn begin(&mut self, token: u64, protocol: Protocol, received: Received) {
         let keep_alive = received.head.keep_alive;
         let received_ns = received.first_ns;
+        // Who sends what cannot be read is named all the same.
+        let app = app(&received.head);
         let id = self.shared.ledger.new_id(unix_ns());
         match self.take_on(protocol, received, &id) {
             Ok(mut flight) => {
@@ -60,7 +62,15 @@ impl Worker {
             }
             Err(early) => {
                 let Early { refusal, ask, key } = *early;
-                self.record_refused(&Refused { id: &id, protocol, received_ns, ask, key, refusal: &refusal });
+                self.record_refused(&Refused {
+                    id: &id,
+                    protocol,
+                    received_ns,
+                    app,
+                    ask,
+                    key,
+                    refusal: &refusal,
+                });
                 self.refuse(token, protocol, &id, &refusal, keep_alive);
             }
         }

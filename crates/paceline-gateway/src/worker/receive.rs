@@ -100,6 +100,7 @@ impl Worker {
                     id: "",
                     protocol,
                     received_ns: now_ns(),
+                    app: (None, None),
                     ask: None,
                     key: None,
                     refusal: &refusal,
