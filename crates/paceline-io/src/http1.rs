@@ -178,6 +178,19 @@ impl Reader {
         self.state == State::Done
     }
 
+    /// The peer has closed, or the connection has failed. None: the message is complete thereby; else how it was cut.
+    /// `answered`: something had come.
+    pub fn cut_by_peer(&mut self, answered: bool, error: Option<&std::io::Error>) -> Option<String> {
+        if error.is_none() && self.finish(&mut |_| {}) {
+            return None;
+        }
+        let when = if answered { "before the response was complete" } else { "before any response" };
+        Some(match error {
+            Some(error) => format!("the connection broke {when}: {error}"),
+            None => format!("the server closed the connection {when}"),
+        })
+    }
+
     /// The message is complete.
     #[must_use]
     pub fn is_done(&self) -> bool {

@@ -9,6 +9,10 @@ use rustls::ClientConfig;
 use crate::clock::now_ns;
 use crate::stream::{ReadEnd, Stream};
 
+/// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long as
+/// two round trips more.
+const CROSSING_NS: i64 = 10_000_000;
+
 /// TLS for a connection: settings, and the name that the certificate must have.
 #[derive(Debug, Clone)]
 pub struct Tls {
@@ -38,6 +42,26 @@ pub enum Rise {
     Failed(io::Error),
 }
 
+/// What a request finds of the connection that it is sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// It has carried a request before.
+    pub reused: bool,
+    /// How long the TCP connect took; none: it was reused.
+    pub connect_ns: Option<i64>,
+    /// How long the TLS handshake took; none: it was reused, or there was none.
+    pub tls_ns: Option<i64>,
+    /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
+    pub crossed_until_ns: i64,
+}
+
+/// Of a request that was not sent.
+impl Default for Found {
+    fn default() -> Self {
+        Self { reused: false, connect_ns: None, tls_ns: None, crossed_until_ns: i64::MIN }
+    }
+}
+
 /// A connection that is coming up, or has.
 #[derive(Debug)]
 pub struct Link {
@@ -45,10 +69,9 @@ pub struct Link {
     pub stream: Stream,
     phase: Phase,
     tls: Option<Tls>,
-    /// How long the TCP connect took; none: it has not ended.
-    pub connect_ns: Option<i64>,
-    /// How long the TLS handshake took; none: there was none, or it has not ended.
-    pub tls_ns: Option<i64>,
+    connect_ns: Option<i64>,
+    tls_ns: Option<i64>,
+    used: bool,
 }
 
 impl Link {
@@ -59,13 +82,31 @@ impl Link {
     pub fn open(address: SocketAddr, kernel_stamps: bool, tls: Option<Tls>) -> io::Result<Self> {
         let begun_ns = now_ns();
         let stream = Stream::connect(address, kernel_stamps)?;
-        Ok(Self { stream, phase: Phase::Connecting { begun_ns }, tls, connect_ns: None, tls_ns: None })
+        Ok(Self {
+            stream,
+            phase: Phase::Connecting { begun_ns },
+            tls,
+            connect_ns: None,
+            tls_ns: None,
+            used: false,
+        })
     }
 
     /// Requests may be sent.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
+    }
+
+    /// A request is sent now.
+    pub fn carry(&mut self, now_ns: i64) -> Found {
+        let reused = std::mem::replace(&mut self.used, true);
+        Found {
+            reused,
+            connect_ns: self.connect_ns.filter(|_| !reused),
+            tls_ns: self.tls_ns.filter(|_| !reused),
+            crossed_until_ns: now_ns + CROSSING_NS + 2 * self.connect_ns.unwrap_or(0),
+        }
     }
 
     /// The TCP connect has not ended: there is nothing to be read.

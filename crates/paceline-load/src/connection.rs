@@ -10,10 +10,6 @@ use paceline_io::stream::{Arrival, ReadEnd, Scratch};
 use crate::exchange::Exchange;
 use crate::tail::Tail;
 
-/// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long
-/// as two round trips more.
-const CROSSING_NS: i64 = 10_000_000;
-
 /// What an event has led to.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -50,7 +46,6 @@ pub(crate) struct Connection {
     pub(crate) exchange: Option<Exchange>,
     /// What came before we hung up.
     pub(crate) tail: Option<Tail>,
-    used: bool,
     /// The peer has closed its side. No further edge will tell, so it has to be remembered.
     closed: bool,
     /// The last read has left something behind. Nor will an edge tell of that.
@@ -63,7 +58,6 @@ impl Connection {
             link: Link::open(address, kernel_stamps, tls)?,
             exchange: None,
             tail: None,
-            used: false,
             closed: false,
             unread: false,
         })
@@ -81,14 +75,10 @@ impl Connection {
     /// Sends the request of its exchange. `request` is head and body in one.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
-        exchange.connection_reused = self.used;
-        exchange.connect_ns = self.link.connect_ns.filter(|_| !self.used);
-        exchange.tls_ns = self.link.tls_ns.filter(|_| !self.used);
-        self.used = true;
         // A second try on a fresh connection still counts from the first byte of the first.
         let now = now_ns();
         exchange.sent_ns = exchange.sent_ns.or(Some(now));
-        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.link.connect_ns.unwrap_or(0);
+        exchange.found = self.link.carry(now);
         if self.link.stream.send(request)? {
             exchange.written_ns = Some(now_ns());
         }

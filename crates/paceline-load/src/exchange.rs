@@ -1,6 +1,7 @@
 //! One request in flight: what is known of it, and the row that it ends as.
 
 use paceline_io::http1::{Head, Part, Reader};
+use paceline_io::link::Found;
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, RequestRecord, Stamp, StreamObserver};
 
@@ -29,16 +30,12 @@ pub(crate) struct Exchange {
     pub(crate) deadline_ns: i64,
     pub(crate) sent_ns: Option<i64>,
     pub(crate) written_ns: Option<i64>,
-    pub(crate) connect_ns: Option<i64>,
-    pub(crate) tls_ns: Option<i64>,
-    pub(crate) connection_reused: bool,
+    pub(crate) found: Found,
     observer: StreamObserver,
     reader: Reader,
     last_arrival_ns: i64,
     /// Anything has come back.
     pub(crate) answered: bool,
-    /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
-    pub(crate) crossed_until_ns: i64,
     framing_error: Option<String>,
 }
 
@@ -59,14 +56,11 @@ impl Exchange {
             deadline_ns,
             sent_ns: None,
             written_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            connection_reused: false,
+            found: Found::default(),
             observer,
             reader: Reader::responses(),
             last_arrival_ns: intended_ns,
             answered: false,
-            crossed_until_ns: i64::MIN,
             framing_error: None,
         }
     }
@@ -128,17 +122,14 @@ impl Exchange {
         self.reader.is_done() && self.reader.keep_alive() && !self.is_broken()
     }
 
+    /// A close now, without an answer, is that of an idle connection, which crossed the request.
+    pub(crate) fn is_crossed(&self, now_ns: i64) -> bool {
+        self.found.reused && !self.answered && now_ns <= self.found.crossed_until_ns
+    }
+
     /// The peer has closed: how the body ended thereby.
     pub(crate) fn closed_by_peer(&mut self, error: Option<&std::io::Error>) -> BodyEnd {
-        let complete = error.is_none() && self.reader.finish(&mut |_| {});
-        if complete {
-            return BodyEnd::Complete;
-        }
-        let when = if self.answered { "before the response was complete" } else { "before any response" };
-        BodyEnd::Cut(match error {
-            Some(error) => format!("the connection broke {when}: {error}"),
-            None => format!("the server closed the connection {when}"),
-        })
+        self.reader.cut_by_peer(self.answered, error).map_or(BodyEnd::Complete, BodyEnd::Cut)
     }
 
     /// The row. `end_ns` is the arrival of the last bytes, unless the end came without any.
@@ -156,9 +147,9 @@ impl Exchange {
             intended_ns: self.intended_ns,
             sent_ns: self.sent_ns,
             written_ns: self.written_ns,
-            connect_ns: self.connect_ns,
-            tls_ns: self.tls_ns,
-            connection_reused: self.connection_reused,
+            connect_ns: self.found.connect_ns,
+            tls_ns: self.found.tls_ns,
+            connection_reused: self.found.reused,
             hangup_ns: None,
             stopped_ns: None,
             tail_bytes: None,

@@ -16,17 +16,6 @@ use crate::refusal::Refusal;
 use crate::route::{Candidate, NotNow};
 use crate::table::Offer;
 
-/// The path of a protocol, after the offer's own.
-fn path_of(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::OpenaiChat => "/chat/completions",
-        Protocol::OpenaiCompletions => "/completions",
-        Protocol::OpenaiResponses => "/responses",
-        Protocol::OpenaiEmbeddings => "/embeddings",
-        Protocol::AnthropicMessages => "/messages",
-    }
-}
-
 /// What came of looking for the next offer.
 enum Next {
     Launched,
@@ -45,7 +34,7 @@ pub(super) fn request_bytes(
     body: &[u8],
 ) -> Vec<u8> {
     let target = &offer.target;
-    let path = format!("{}{}", target.path, path_of(protocol));
+    let path = format!("{}{}", target.path, protocol.path());
     let place = RequestTarget { scheme: &target.scheme, host: &target.host, port: target.port, path: &path };
     let own = |name: &str| target.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     let version = protocol == Protocol::AnthropicMessages

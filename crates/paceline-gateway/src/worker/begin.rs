@@ -49,12 +49,10 @@ impl From<Refusal> for Early {
 
 impl Worker {
     pub(super) fn begin(&mut self, token: u64, protocol: Protocol, received: Received) {
-        let keep_alive = received.head.keep_alive;
-        let received_ns = received.first_ns;
-        // Who sends what cannot be read is named all the same.
-        let app = app(&received.head);
+        let Received { head, body, first_ns } = received;
+        let keep_alive = head.keep_alive;
         let id = self.shared.ledger.new_id(unix_ns());
-        match self.take_on(protocol, received, &id) {
+        match self.take_on(protocol, &head, body, first_ns, &id) {
             Ok(mut flight) => {
                 self.shared.requests.fetch_add(1, Ordering::AcqRel);
                 flight.keep_alive = keep_alive;
@@ -65,8 +63,9 @@ impl Worker {
                 self.record_refused(&Refused {
                     id: &id,
                     protocol,
-                    received_ns,
-                    app,
+                    received_ns: first_ns,
+                    // Who sends what cannot be read is named all the same.
+                    app: app(&head),
                     ask,
                     key,
                     refusal: &refusal,
@@ -79,7 +78,9 @@ impl Worker {
     fn take_on(
         &mut self,
         protocol: Protocol,
-        received: Received,
+        head: &Head,
+        body: Vec<u8>,
+        first_ns: i64,
         id: &str,
     ) -> Result<Box<Flight>, Box<Early>> {
         let shared = &self.shared;
@@ -88,10 +89,9 @@ impl Worker {
         let unix_s = now_unix_ns.div_euclid(1_000_000_000);
         let refuse = |refusal: Refusal| Box::new(Early::from(refusal));
         self.may_take_on().map_err(refuse)?;
-        let Received { head, body, first_ns } = received;
-        let key = shared.accounts.authenticate(&table, presented_key(&head), unix_s).map_err(refuse)?;
+        let key = shared.accounts.authenticate(&table, presented_key(head), unix_s).map_err(refuse)?;
         let with_key = |refusal| Box::new(Early { refusal, ask: None, key: key.clone() });
-        let ask = Ask::read(protocol, &head, &body).map_err(with_key)?;
+        let ask = Ask::read(protocol, head, &body).map_err(with_key)?;
         let with_ask =
             |refusal| Box::new(Early { refusal, ask: Some(Box::new(ask.clone())), key: key.clone() });
         let models = models_of(&table, &ask, key.as_deref()).map_err(with_ask)?;
@@ -205,7 +205,7 @@ impl Worker {
                 client.enter(State::Busy(flight), now_ns());
                 self.arm_client(token);
             }
-            None => self.abandon(token, flight),
+            None => self.abandon(flight),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use paceline_io::http1::{Head, Part, Reader};
+use paceline_io::link::Found;
 use paceline_io::stream::Arrival;
 use paceline_wire::{BodyEnd, Limits, Observation, Outcome, Protocol, RequestRecord, Stamp, StreamObserver};
 
@@ -61,15 +62,11 @@ pub(super) struct Exchange {
     pub(super) permit: Permit,
     pub(super) sent_ns: Option<i64>,
     pub(super) written_ns: Option<i64>,
-    pub(super) connect_ns: Option<i64>,
-    pub(super) tls_ns: Option<i64>,
-    pub(super) connection_reused: bool,
+    pub(super) found: Found,
     /// Addresses of the server that did not take a connection.
     pub(super) addresses_tried: usize,
     /// Anything has come back.
     pub(super) answered: bool,
-    /// A close without an answer by then is taken for the end of an idle connection that crossed the request.
-    pub(super) crossed_until_ns: i64,
     pub(super) last_arrival_ns: i64,
     /// The first token is on its way to the client.
     pub(super) committed: bool,
@@ -107,12 +104,9 @@ impl Exchange {
             permit,
             sent_ns: None,
             written_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            connection_reused: false,
+            found: Found::default(),
             addresses_tried: 0,
             answered: false,
-            crossed_until_ns: i64::MIN,
             last_arrival_ns: begun_ns,
             committed: false,
             held: Vec::new(),
@@ -270,17 +264,14 @@ impl Exchange {
         self.reader.is_done() && self.reader.keep_alive() && self.broken.is_none() && !self.observer.failed()
     }
 
+    /// A close now, without an answer, is that of an idle connection, which crossed the request.
+    pub(super) fn is_crossed(&self, now_ns: i64) -> bool {
+        self.found.reused && !self.answered && now_ns <= self.found.crossed_until_ns
+    }
+
     /// The peer has closed: how the body ended thereby.
     pub(super) fn closed_by_peer(&mut self, error: Option<&std::io::Error>) -> BodyEnd {
-        let complete = error.is_none() && self.reader.finish(&mut |_| {});
-        if complete {
-            return BodyEnd::Complete;
-        }
-        let when = if self.answered { "before the response was complete" } else { "before any response" };
-        BodyEnd::Cut(match error {
-            Some(error) => format!("the connection broke {when}: {error}"),
-            None => format!("the server closed the connection {when}"),
-        })
+        self.reader.cut_by_peer(self.answered, error).map_or(BodyEnd::Complete, BodyEnd::Cut)
     }
 
     /// When all of its time is over.
@@ -319,9 +310,9 @@ impl Exchange {
             intended_ns: purpose.begun_ns,
             sent_ns: self.sent_ns,
             written_ns: self.written_ns,
-            connect_ns: self.connect_ns,
-            tls_ns: self.tls_ns,
-            connection_reused: self.connection_reused,
+            connect_ns: self.found.connect_ns,
+            tls_ns: self.found.tls_ns,
+            connection_reused: self.found.reused,
             hangup_ns: None,
             stopped_ns: None,
             tail_bytes: None,

@@ -24,9 +24,7 @@ impl Worker {
         let Some(exchange) = upstream.exchange.as_mut() else { return self.drop_idle(token) };
         // A server may close an idle connection at the moment at which it is used again: that is the pool's affair, so
         // the request goes out once more on a fresh one. Later than such a close can cross it, the server dropped it.
-        let crossed =
-            exchange.connection_reused && !exchange.answered && now_ns() <= exchange.crossed_until_ns;
-        if crossed {
+        if exchange.is_crossed(now_ns()) {
             return self.resend(token);
         }
         let end = exchange.closed_by_peer(error);
@@ -51,7 +49,7 @@ impl Worker {
     pub(super) fn resend(&mut self, token: u64) {
         let Some(mut upstream) = self.upstreams.remove(token) else { return };
         let Some(mut exchange) = upstream.exchange.take() else { return };
-        exchange.connection_reused = false;
+        exchange.found.reused = false;
         let client = exchange.purpose.client;
         match self.carry(exchange, true) {
             Ok(fresh) => {
@@ -67,7 +65,7 @@ impl Worker {
                 let Some(mut flight) = self.take_flight(client) else { return };
                 flight.live.retain(|live| live.token != token);
                 self.never_connected(&mut flight, *exchange, &error);
-                self.go_on_or_fail(client, flight, true);
+                self.go_on_or_fail(client, flight);
             }
         }
     }
@@ -120,16 +118,16 @@ impl Worker {
             }
             return self.fail(client_token, flight);
         }
-        self.go_on_or_fail(client_token, flight, true);
+        self.go_on_or_fail(client_token, flight);
     }
 
     /// Asks the next offer, unless a rival is still at work, or retries have used up their budget.
-    fn go_on_or_fail(&mut self, client_token: u64, flight: Box<Flight>, counts: bool) {
+    fn go_on_or_fail(&mut self, client_token: u64, flight: Box<Flight>) {
         if !flight.live.is_empty() {
             return self.put_back(client_token, flight);
         }
         let others = !flight.candidates.is_empty() || !flight.models.is_empty();
-        if others && counts && !self.shared.router.may_retry(now_ns()) {
+        if others && !self.shared.router.may_retry(now_ns()) {
             return self.fail(client_token, flight);
         }
         self.advance(client_token, flight, Role::Retry);
@@ -200,7 +198,7 @@ impl Worker {
     }
 
     /// The client has gone: everything that was done for it ends now, and is accounted.
-    pub(super) fn abandon(&mut self, _token: u64, mut flight: Box<Flight>) {
+    pub(super) fn abandon(&mut self, mut flight: Box<Flight>) {
         self.cancel_all(&mut flight);
         let status = flight.head_sent.then_some(200);
         let ending = Ending { outcome: "client_gone", status, code: None, close: true };

@@ -104,7 +104,7 @@ impl Flight {
         }
     }
 
-    /// Names what the client is told if nobody answers; the first word of an upstream stays before the gateway's own.
+    /// Names what the client is told if nobody answers; the last that is named counts.
     pub(super) fn blame(&mut self, word: LastWord) {
         self.last_word = Some(word);
     }

@@ -19,14 +19,8 @@ use crate::refusal::Refusal;
 
 /// The protocol of a path, and whether it is one.
 pub(super) fn protocol_of(path: &str) -> Option<Protocol> {
-    match path {
-        "/v1/chat/completions" => Some(Protocol::OpenaiChat),
-        "/v1/completions" => Some(Protocol::OpenaiCompletions),
-        "/v1/responses" => Some(Protocol::OpenaiResponses),
-        "/v1/embeddings" => Some(Protocol::OpenaiEmbeddings),
-        "/v1/messages" => Some(Protocol::AnthropicMessages),
-        _ => None,
-    }
+    let own = path.strip_prefix("/v1")?;
+    Protocol::ALL.into_iter().find(|protocol| protocol.path() == own)
 }
 
 /// The path of a target, without its query; `/api/v1/...` is `/v1/...`. A target may be a whole URL, as proxies are sent.
@@ -90,12 +84,11 @@ impl Worker {
         // Who has no key must not be able to fill the memory with bodies.
         if let Some(head) = client.inbox.take_fresh_head()
             && !client.admin
-            && protocol_of(path_of(&head.target).0).is_some()
+            && let Some(protocol) = protocol_of(path_of(&head.target).0)
         {
             let unix_s = unix_ns().div_euclid(1_000_000_000);
             let let_in = self.shared.accounts.authenticate(&self.shared.table(), presented_key(head), unix_s);
-            let protocol = protocol_of(path_of(&head.target).0);
-            if let (Err(refusal), Some(protocol)) = (let_in, protocol) {
+            if let Err(refusal) = let_in {
                 self.record_refused(&Refused {
                     id: "",
                     protocol,
@@ -263,7 +256,7 @@ impl Worker {
         let state = std::mem::replace(&mut client.state, State::Closing);
         self.remove_client(token);
         if let State::Busy(flight) = state {
-            self.abandon(token, flight);
+            self.abandon(flight);
         }
     }
 

@@ -10,10 +10,6 @@ use paceline_io::stream::{ReadEnd, Scratch};
 
 use super::exchange::Exchange;
 
-/// How long after a send the close of an idle connection may still arrive on the same machine; on a network, so long as
-/// two round trips more.
-const CROSSING_NS: i64 = 10_000_000;
-
 /// The end of a body may come so long after the answer's own end.
 const REST_NS: i64 = 1_000_000_000;
 
@@ -43,7 +39,6 @@ pub(super) struct Upstream {
     pub(super) exchange: Option<Box<Exchange>>,
     /// What is still to come of an answer whose client has had all that it says.
     pub(super) rest: Option<Reader>,
-    used: bool,
     /// The peer has closed its side. No further edge will tell.
     pub(super) closed: bool,
     /// It has said what nobody asked for.
@@ -65,7 +60,6 @@ impl Upstream {
             server,
             exchange: None,
             rest: None,
-            used: false,
             closed: false,
             unasked: false,
             unread: false,
@@ -98,13 +92,9 @@ impl Upstream {
     /// Sends the request of its exchange, head and body in one.
     pub(super) fn send(&mut self, request: &[u8]) -> io::Result<()> {
         let Some(exchange) = self.exchange.as_mut() else { return Ok(()) };
-        exchange.connection_reused = self.used;
-        exchange.connect_ns = self.link.connect_ns.filter(|_| !self.used);
-        exchange.tls_ns = self.link.tls_ns.filter(|_| !self.used);
-        self.used = true;
         let now = now_ns();
         exchange.sent_ns = exchange.sent_ns.or(Some(now));
-        exchange.crossed_until_ns = now + CROSSING_NS + 2 * self.link.connect_ns.unwrap_or(0);
+        exchange.found = self.link.carry(now);
         if self.link.stream.send(request)? {
             exchange.written_ns = Some(now_ns());
         }

@@ -223,10 +223,8 @@ impl Worker {
         // A server may close an idle connection at the moment at which it is used again: that is the pool's
         // affair and not the endpoint's answer, so the request goes out once more, on a fresh connection. Later
         // than such a close can cross the request, the server has dropped what it had taken.
-        let crossed =
-            exchange.connection_reused && !exchange.answered && now_ns() <= exchange.crossed_until_ns;
-        if crossed {
-            exchange.connection_reused = false;
+        if exchange.is_crossed(now_ns()) {
+            exchange.found.reused = false;
             self.stats.resent += 1;
             match self.open() {
                 Ok(index) => return self.carry(index, exchange),

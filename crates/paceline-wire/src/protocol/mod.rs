@@ -65,6 +65,18 @@ impl Protocol {
         }
     }
 
+    /// The end of its path, after a base URL such as `https://host/v1`.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "/chat/completions",
+            Self::OpenaiCompletions => "/completions",
+            Self::OpenaiResponses => "/responses",
+            Self::OpenaiEmbeddings => "/embeddings",
+            Self::AnthropicMessages => "/messages",
+        }
+    }
+
     /// A response can be a stream.
     #[must_use]
     pub const fn streams(self) -> bool {
