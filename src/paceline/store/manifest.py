@@ -46,7 +46,8 @@ class RunManifest(BaseModel):
     timeout. `slo`: metric -> limit. `segments`: the last progress object of each start of the load generator.
     `calibration`: the instrument's error that was current when the run was made. `notes`: what a reader must
     know. `imported`: of a run that another tool measured, which, and what its file lacks.
-    `server`: where the server's own metrics came from, and how sampling them went.
+    `server`: where the server's own metrics came from, and how sampling them went. `offer`: whose offer the
+    endpoint is, where the user says it: `provider`, `tier`.
     """
 
     # A later version may add keys to this schema: they survive a resume by this one.
@@ -72,6 +73,7 @@ class RunManifest(BaseModel):
     notes: list[str] = Field(default_factory=list)
     imported: dict[str, Any] | None = None
     server: dict[str, Any] | None = None
+    offer: dict[str, str | None] | None = None
 
     @field_validator("endpoint")
     @classmethod

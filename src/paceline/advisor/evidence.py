@@ -1,0 +1,164 @@
+"""What is known of one offer under one workload and load: the requests of all its runs together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.advisor.digest import COLUMNS, CUT, WELL, Digest
+from paceline.advisor.identity import KnownOffer, OfferKey, known_offer, offer_of
+from paceline.stats.frame import Ints
+from paceline.stats.quantiles import Estimate, quantile_estimate
+
+Floats = npt.NDArray[np.float64]
+
+MOST_POOLED = 8192
+"""Requests that figures of one offer are made from, an equal number of each run; more only take time."""
+
+BLOCK = 20
+"""Requests of a block: what is drawn together, since requests near each other share queues and caches."""
+
+
+@dataclass(frozen=True)
+class OfferEvidence:
+    """One offer under one workload and load.
+
+    digests: of its runs, the oldest first; those that are `invalid` are not among them. columns: the pooled
+    sample (`digest.COLUMNS`), float64[n], in order of run and time. run: int64[n], the place in `digests`.
+    known: the user's own offer, where there is one.
+    """
+
+    key: OfferKey
+    workload: str
+    workload_key: str
+    load: str
+    digests: tuple[Digest, ...]
+    columns: Mapping[str, Floats]
+    run: Ints
+    known: KnownOffer | None = None
+
+    @property
+    def attempted(self) -> int:
+        """Measured requests of every outcome, over all runs."""
+        return sum(one.attempted for one in self.digests)
+
+    @property
+    def ok(self) -> int:
+        """Those that ended well."""
+        return sum(one.ok for one in self.digests)
+
+    @property
+    def suspect(self) -> tuple[str, ...]:
+        """Ids of its runs that are not to be believed blindly."""
+        return tuple(one.run_id for one in self.digests if one.verdict == "suspect")
+
+    @property
+    def last_at(self) -> datetime:
+        """When its latest run began."""
+        return max(one.started_at for one in self.digests)
+
+    @property
+    def endpoint(self) -> str:
+        """URL of its latest run."""
+        return self.digests[-1].endpoint
+
+    @cached_property
+    def well(self) -> npt.NDArray[np.bool_]:
+        """Requests of the sample that ended well, bool[n]."""
+        found: npt.NDArray[np.bool_] = self.columns["outcome"] == WELL
+        return found
+
+    @cached_property
+    def blocks(self) -> Ints:
+        """The block of each request of the sample, int64[n], from 0 over all runs: what a bootstrap draws.
+
+        Calls of one job lie in one block.
+        """
+        job = self.columns["job"]
+        begins = (
+            np.r_[True, (np.diff(self.run) != 0) | (np.diff(job) != 0)] if len(job) else np.empty(0, bool)
+        )
+        unit = np.cumsum(begins) - 1
+        run_begins = np.r_[True, np.diff(self.run) != 0] if len(job) else np.empty(0, bool)
+        first_unit = np.maximum.accumulate(np.where(run_begins, unit, 0))
+        # Whole jobs are long: each is a block of its own.
+        size = BLOCK if len(job) == int(begins.sum()) else 1
+        block = np.stack([self.run, (unit - first_unit) // size], axis=1)
+        return np.unique(block, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    def values(self, column: str) -> Floats:
+        """Known values of a column, of requests that ended well, in order."""
+        values = self.columns[column]
+        found: Floats = values[self.well & ~np.isnan(values)]
+        return found
+
+    def quantile(self, column: str, q: float) -> Estimate:
+        """A quantile of a column; latencies of requests that were cut count as longer than what was seen."""
+        outcome, known = self.columns["outcome"], self.columns[column]
+        cut = (outcome == CUT) & np.isnan(known) if column.endswith("_ms") else np.zeros(len(outcome), bool)
+        return quantile_estimate(self.values(column), q, censored=self.columns["elapsed_ms"][cut])
+
+
+def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:
+    """The evidence of each offer, workload and load that there are runs of, without invalid runs.
+
+    In order of workload, load and offer.
+    """
+    groups: dict[tuple[str, str, OfferKey], list[Digest]] = {}
+    for one in digests:
+        if one.verdict != "invalid" and one.attempted:
+            groups.setdefault((one.workload_key, one.load, offer_of(one, known)), []).append(one)
+    found = []
+    for (workload_key, load, key), mine in groups.items():
+        mine.sort(key=lambda one: (one.started_at, one.run_id))
+        columns, run = _pool(mine)
+        found.append(
+            OfferEvidence(
+                key=key,
+                workload=mine[-1].workload,
+                workload_key=workload_key,
+                load=load,
+                digests=tuple(mine),
+                columns=columns,
+                run=run,
+                known=next((own for one in reversed(mine) if (own := known_offer(one, known))), None),
+            )
+        )
+    return sorted(found, key=lambda one: (one.workload, one.workload_key, one.load, one.key))
+
+
+def _pool(digests: Sequence[Digest]) -> tuple[dict[str, Floats], Ints]:
+    """The samples of runs in one, thinned evenly so that no run has more than its share.
+
+    A run is thinned by whole jobs.
+    """
+    share = max(MOST_POOLED // len(digests), 16)
+    kept = [_evenly(one.sample["job"], share) for one in digests]
+    columns = {
+        name: np.concatenate([one.sample[name][mine] for one, mine in zip(digests, kept, strict=True)])
+        for name in COLUMNS
+    }
+    run = np.repeat(np.arange(len(digests)), [len(mine) for mine in kept]).astype(np.int64)
+    return columns, run
+
+
+def _evenly(job: Floats, most: int) -> Ints:
+    """Places of about `most` requests at most, job by job in the order of their begin; jobs stay whole."""
+    n = len(job)
+    known, first, inverse = np.unique(job, return_index=True, return_inverse=True)
+    if n == len(known):
+        return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.int64)
+    rank = np.empty(len(known), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(known))
+    of_request = rank[inverse]
+    if n > most:
+        wanted = max(len(known) * most // n, 1)
+        chosen = np.zeros(len(known), np.bool_)
+        chosen[np.linspace(0, len(known) - 1, wanted).round().astype(np.int64)] = True
+        places = np.flatnonzero(chosen[of_request])
+    else:
+        places = np.arange(n)
+    return places[np.argsort(of_request[places], kind="stable")]

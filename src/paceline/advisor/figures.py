@@ -1,0 +1,84 @@
+"""The figures that offers are held against each other by: what each means, and one value with its interval."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from paceline.stats.quantiles import Estimate
+
+
+@dataclass(frozen=True)
+class FigureInfo:
+    """`label` heads a column; `better`: which direction is good."""
+
+    name: str
+    label: str
+    unit: str
+    better: Literal["lower", "higher"]
+    definition: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value in its figure's unit, with its 95 % interval.
+
+    value: None where it is not known; `note` then says why, and what to do. lo, hi: None where there is no
+    bound. n: samples behind it. needs_n: how many there would have to be for an interval, where there is none.
+    """
+
+    value: float | None
+    lo: float | None = None
+    hi: float | None = None
+    n: int = 0
+    needs_n: int | None = None
+    note: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """There is a value with both bounds."""
+        return self.value is not None and self.lo is not None and self.hi is not None
+
+
+FIGURES: dict[str, FigureInfo] = {
+    info.name: info
+    for info in (
+        FigureInfo("ttft_p50_ms", "TTFT p50", "ms", "lower", "median TTFT"),
+        FigureInfo("ttft_p95_ms", "TTFT p95", "ms", "lower", "95th percentile of TTFT"),
+        FigureInfo(
+            "ttfat_p50_ms", "first answer", "ms", "lower", "median time to the first token of the answer"
+        ),
+        FigureInfo("output_tok_s", "tok/s", "tok/s", "higher", "median decode rate of a request"),
+        FigureInfo(
+            "stability",
+            "TTFT p95/p50",
+            "x",
+            "lower",
+            "95th percentile of TTFT over its median: 1 is always the same",
+        ),
+        FigureInfo("stall_p95_ms", "stall p95", "ms", "lower", "95th percentile of requests' longest gaps"),
+        FigureInfo(
+            "e2e_500_ms",
+            "E2E 500",
+            "ms",
+            "lower",
+            "median time to an answer of 500 tokens: TTFT of the answer, and 499 tokens at the request's own rate",
+        ),
+        FigureInfo("success_share", "ok", "%", "higher", "requests that ended well, of those attempted"),
+        FigureInfo("capability", "capability", "%", "higher", "share of the benchmark's items solved"),
+        FigureInfo("usd_per_job", "USD/job", "USD", "lower", "bill of one job of the workload"),
+        FigureInfo(
+            "tok_s_per_usd",
+            "tok/s per USD",
+            "tok/s/USD",
+            "higher",
+            "median decode rate over the bill of 1,000 jobs",
+        ),
+    )
+}
+"""In the order of columns. Shares are fractions here, and percent where they are printed."""
+
+
+def of_estimate(estimate: Estimate) -> Figure:
+    """A quantile as a figure."""
+    value = estimate.value if estimate.n and estimate.known else None
+    note = None if value is not None else "no samples" if not estimate.n else "beyond what was waited for"
+    return Figure(value, estimate.lo, estimate.hi, estimate.n, estimate.needs_n, note)

@@ -1,0 +1,1 @@
+"""Facts about models and offers, each with source and date: prices, published speeds, thresholds."""
