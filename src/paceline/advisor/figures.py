@@ -1,4 +1,4 @@
-"""The figures that offers are held against each other by: what each means, and one value with its interval."""
+"""The figures that offers are held against each other by, and one value of one with its interval."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +22,7 @@ class Figure:
     """A value in its figure's unit, with its 95 % interval.
 
     value: None where it is not known; `note` then says why, and what to do. lo, hi: None where there is no
-    bound. n: samples behind it. needs_n: how many there would have to be for an interval, where there is none.
+    bound. n: samples behind it. needs_n: how many it would take for an interval, where there is none.
     """
 
     value: float | None
@@ -60,7 +60,7 @@ FIGURES: dict[str, FigureInfo] = {
             "E2E 500",
             "ms",
             "lower",
-            "median time to an answer of 500 tokens: TTFT of the answer, and 499 tokens at the request's own rate",
+            "median time to an answer of 500 tokens: TTFT of the answer, then 499 tokens at its own rate",
         ),
         FigureInfo("success_share", "ok", "%", "higher", "requests that ended well, of those attempted"),
         FigureInfo("capability", "capability", "%", "higher", "share of the benchmark's items solved"),
