@@ -100,7 +100,7 @@ def test_the_manifest_has_the_fields_of_the_contract() -> None:
     assert set(json.loads(manifest().to_json())) == {
         *("schema", "id", "name", "version", "started_at", "finished_at", "state", "endpoint", "model"),
         *("protocol", "streaming", "workload", "load", "slo", "host", "segments", "calibration", "notes"),
-        *("imported", "server"),
+        *("imported", "server", "offer"),
     }
     assert RunManifest.model_fields["schema_name"].alias == "schema"
 

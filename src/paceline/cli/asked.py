@@ -46,5 +46,6 @@ def asked_job(
         name=None if name is None else check_name(name),
         checked=endpoint.check,
         jobs=jobs,
+        offer=endpoint.offer(),
         server=server.watch(own, hangs_up=any(call.hang_up_ms is not None for call in workload.call)),
     )

@@ -170,6 +170,25 @@ class EndpointFlags:
         ),
     ] = True
 
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            help="Who serves it, for the board (default: your offer of this URL, else its host).",
+            rich_help_panel=ENDPOINT,
+        ),
+    ] = None
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            help="standard, fast, ultra or flex (default: your offer's, else what the body asks for).",
+            rich_help_panel=ENDPOINT,
+        ),
+    ] = None
+
+    def offer(self) -> dict[str, str | None] | None:
+        """Whose offer it is, as far as that was said. Raises ConfigError."""
+        return named_offer(self.provider, self.tier)
+
     def credentials(self, own: "MeasureSettings") -> "Credentials":
         """How secrets are to be had; headers come on top of the user's own, and go before them."""
         from paceline.measure.job import Credentials
@@ -210,6 +229,21 @@ class ReportFlags:
             "--markdown": self.markdown_path,
             "--csv": self.csv_path,
         }
+
+
+def named_offer(provider: str | None, tier: str | None, suffix: str = "") -> dict[str, str | None] | None:
+    """`offer` of a run's manifest; `suffix`: of the options, as in `--tier-b`. Raises ConfigError."""
+    from paceline.store.manifest import TIERS
+
+    if tier is not None and tier not in TIERS:
+        raise ConfigError(f"--tier{suffix}: there is no tier {tier!r}", f"tiers are: {', '.join(TIERS)}")
+    if provider is not None and not (provider.strip() and len(provider) <= 100 and provider.isprintable()):
+        raise ConfigError(
+            f"--provider{suffix}: {provider!r} cannot be a name", "use 1 to 100 printable characters"
+        )
+    if provider is None and tier is None:
+        return None
+    return {"provider": None if provider is None else provider.strip(), "tier": tier}
 
 
 def _others(headers: tuple[str, ...], given: tuple[str, ...]) -> list[str]:

@@ -46,7 +46,8 @@ class Job:
     """One run as it was asked for.
 
     slo: metric -> limit. checked: ask the endpoint before load begins. jobs: the workload's jobs, where they
-    have been read; None: they are read when they are needed.
+    have been read; None: they are read when they are needed. offer: whose offer the endpoint is: `provider`,
+    `tier`; None: not said.
     """
 
     url: str
@@ -60,6 +61,7 @@ class Job:
     checked: bool = True
     jobs: JobSource | None = None
     server: ServerWatch = field(default_factory=ServerWatch)
+    offer: dict[str, str | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ class Prepared:
             host=describe_host(),
             calibration=current_error(job.load.streams),
             notes=list(self.notes),
+            offer=job.offer,
         )
 
 
@@ -248,5 +251,6 @@ def job_of(run: StoredRun, credentials: Credentials) -> Job:
         ),
         slo=run.manifest.slo,
         name=run.manifest.name,
+        offer=run.manifest.offer,
         server=ServerWatch.from_dict(connection.get("server_metrics") or {}),
     )

@@ -173,6 +173,7 @@ def new_study(
             "slo": dict(job.slo) if job.slo else None,
             "connection": connection,
             "checked": job.checked,
+            "offer": job.offer,
             **asked,
         },
     )
@@ -206,6 +207,7 @@ def job_of_study(study: StudyManifest, credentials: Credentials) -> Job:
         ),
         slo=asked.get("slo"),
         checked=bool(asked.get("checked", True)),
+        offer=asked.get("offer"),
         server=ServerWatch.from_dict(connection.get("server_metrics") or {}),
     )
 

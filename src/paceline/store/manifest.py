@@ -16,6 +16,7 @@ from paceline.store.document import read_document
 MANIFEST_NAME = "run.json"
 SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
 LATEST = "latest"
+TIERS = ("standard", "fast", "ultra", "flex")
 RunState = Literal["running", "complete", "interrupted", "failed"]
 
 # No vowels and no look-alikes: ids are read aloud and typed.

@@ -38,6 +38,12 @@ class SecondFlags:
         ),
     ] = None
     ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
+    provider_b: Annotated[
+        str | None, typer.Option(help="Who serves B, for the board.", rich_help_panel=SECOND)
+    ] = None
+    tier_b: Annotated[
+        str | None, typer.Option(help="Tier of B: standard, fast, ultra or flex.", rich_help_panel=SECOND)
+    ] = None
     server_metrics_b: Annotated[
         str | None,
         typer.Option(
@@ -137,6 +143,7 @@ def compare(  # noqa: PLR0917
 
 def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Job":
     """B is asked as A is, as far as nothing else is said. Raises ConfigError for a key that is not B's."""
+    from paceline.cli.options import named_offer
     from paceline.cli.second_credentials import second_credentials
     from paceline.endpoints.target import Target
     from paceline.protocols import parse_protocol
@@ -157,6 +164,8 @@ def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Jo
             ca_file=flags.ca_file_b,
         ),
         name=None if name is None else f"{name}-b",
+        # On another host A's provider says nothing of B.
+        offer=named_offer(flags.provider_b, flags.tier_b, "-b"),
         server=_second_server(first.server, flags.server_metrics_b),
     )
 
