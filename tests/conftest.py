@@ -1,0 +1,5 @@
+"""Fixtures for tests in every folder."""
+
+from tests.support.browser import browser, page
+
+__all__ = ["browser", "page"]
