@@ -1,0 +1,103 @@
+"""How offers and their figures are said on boards, in charts and in sentences: the same everywhere."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paceline.report.board_figures import FIGURES
+from paceline.report.usage import usd_words
+from paceline.report.words import printable
+from paceline.stats.mover import Ends
+from paceline.units import format_number
+
+if TYPE_CHECKING:
+    from paceline.advisor.figures import Figure
+    from paceline.advisor.identity import OfferKey
+
+STANDARD = "standard"
+_TIMES_FROM = 10.0
+
+
+def full_name(key: "OfferKey") -> str:
+    """`model @ provider (tier)`, without what could steer a terminal."""
+    return printable(str(key))
+
+
+def short_names(keys: Sequence["OfferKey"]) -> list[str]:
+    """Names that tell offers apart and no more: what all have in common is left out, a standard tier always."""
+    shared_model = len({key.model for key in keys}) == 1 and len(keys) > 1
+    shared_provider = len({key.provider for key in keys}) == 1
+    names = []
+    for key in keys:
+        parts = [*([] if shared_model else [key.model]), *([] if shared_provider else [key.provider])]
+        name = " @ ".join(parts)
+        if not name:
+            name = key.tier
+        elif key.tier != STANDARD:
+            name += f" ({key.tier})"
+        names.append(printable(name))
+    return names
+
+
+def own_unit(name: str) -> str:
+    """The unit in which a figure is printed."""
+    return FIGURES[name].unit
+
+
+def plain_value(name: str, value: float) -> float:
+    """A value in `own_unit`: shares become percent."""
+    return 100.0 * value if own_unit(name) == "%" else value
+
+
+def value_words(name: str, value: float) -> str:
+    """A value in `own_unit`, without it: `312`, `0.00420`, `98.5`."""
+    shown = plain_value(name, value)
+    if own_unit(name) == "USD":
+        return usd_words(shown) if shown >= 0.0 else f"-{usd_words(-shown)}"
+    return "100" if own_unit(name) == "%" and shown == 100.0 else format_number(shown)
+
+
+def figure_words(name: str, figure: "Figure") -> str:
+    """`312`; `>=290` where it is bounded from below alone, `~312` where it has no interval, `-` where unknown."""
+    if figure.value is None:
+        return f">={value_words(name, figure.lo)}" if figure.lo is not None else "-"
+    if figure.known:
+        return value_words(name, figure.value)
+    if figure.hi is None and figure.lo is not None:
+        return f">={value_words(name, figure.lo)}"
+    return f"~{value_words(name, figure.value)}"
+
+
+def interval_words(name: str, figure: "Figure") -> str:
+    """`300 to 330`, or nothing where an end is not known."""
+    if figure.lo is None or figure.hi is None:
+        return ""
+    return f"{value_words(name, figure.lo)} to {value_words(name, figure.hi)}"
+
+
+def missing_words(figure: "Figure") -> str:
+    """Why there is no value or no interval, and what it takes; nothing where there are both."""
+    if figure.known:
+        return ""
+    if figure.needs_n is not None and figure.needs_n > figure.n:
+        return f"not enough data ({figure.needs_n - figure.n:,} more)"
+    if figure.note:
+        return printable(figure.note)
+    return "not known" if figure.value is None else "no interval"
+
+
+def ends_of(figure: "Figure") -> Ends | None:
+    """A figure with both ends; None where one is not known."""
+    if figure.value is None or figure.lo is None or figure.hi is None:
+        return None
+    return Ends(figure.value, figure.lo, figure.hi)
+
+
+def times_words(found: Ends) -> str:
+    """A ratio with its interval: `0.41 times (0.38 to 0.44)`, `12 times (9.8 to 15)`."""
+    return f"{_times(found.value)} times ({_times(found.lo)} to {_times(found.hi)})"
+
+
+def _times(value: float) -> str:
+    if value >= _TIMES_FROM:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 2.0 else f"{value:.2f}"
