@@ -1,13 +1,13 @@
 """Every offer that was measured, side by side, under one workload and one load."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from paceline.advisor.bill import Bill
 from paceline.advisor.digests import Problem
 from paceline.advisor.evidence import OfferEvidence
-from paceline.advisor.figures import FIGURES, Figure, FigureInfo
+from paceline.advisor.figures import Figure
 from paceline.advisor.identity import KnownOffer, OfferKey
 from paceline.catalogue.price import Price, PriceUnknown
 
@@ -87,7 +87,7 @@ class PublishedRow:
 class Board:
     """rows: sorted as asked, those without the figure last. problems: runs without figures (invalid, damaged,
     nothing measured), each with why and what to do. choices: what else there is to look at. runs, requests:
-    behind `rows`. infos: the columns in order, for who renders it.
+    behind `rows`.
     """
 
     query: BoardQuery
@@ -102,4 +102,3 @@ class Board:
     runs: int
     requests: int
     made_at: datetime
-    infos: Mapping[str, FigureInfo] = field(default_factory=lambda: FIGURES)
