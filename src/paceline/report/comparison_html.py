@@ -18,7 +18,7 @@ from paceline.report.comparison_text import (
 )
 from paceline.report.html import definition, distribution_names, trust_context
 from paceline.report.job_sides import PARTS_HEAD, side_rows
-from paceline.report.page import render_page
+from paceline.report.page import Page
 from paceline.report.sentences import outcome_words, short_label, speed_words
 from paceline.report.series import ladder
 from paceline.report.words import label, load_words, unit
@@ -40,6 +40,11 @@ _WIDE = 4.0
 
 def render_html(comparison: ComparisonReport) -> str:
     """One self-contained file: trust of both sides, every ratio with its interval, and both distributions."""
+    return page_of(comparison).as_file()
+
+
+def page_of(comparison: ComparisonReport) -> Page:
+    """What its page holds."""
     a, b = comparison.a, comparison.b
     names = [name for name in distribution_names(comparison.basis) if a.knows(name) and b.knows(name)]
     charts = {f"{name}_both": _both(comparison, name) for name in names}
@@ -65,7 +70,7 @@ def render_html(comparison: ComparisonReport) -> str:
         ],
         "file_name": "comparison.json",
     }
-    return render_page("comparison.html", context, charts, comparison.to_json())
+    return Page("comparison.html", context, charts, comparison.to_json())
 
 
 def _side(letter: str, report: Any) -> dict[str, Any]:

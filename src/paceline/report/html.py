@@ -10,7 +10,7 @@ from paceline.report.charts import beyond_words, histogram_chart, ladder_chart
 from paceline.report.figures import QUANTILES
 from paceline.report.job_html import job_charts, job_context
 from paceline.report.model import Report, goodput_reason
-from paceline.report.page import render_page
+from paceline.report.page import Page
 from paceline.report.sentences import (
     client_words,
     due_notes,
@@ -58,6 +58,11 @@ _COLUMNS = [(quantile, median_interval if quantile == "p50" else interval) for q
 
 def render_html(report: Report) -> str:
     """One self-contained file: trust box, headline, distributions, time, outcomes, environment."""
+    return page_of(report).as_file()
+
+
+def page_of(report: Report) -> Page:
+    """What its page holds."""
     names = distribution_names(report)
     charts = {**job_charts(report), **server_charts(report.evidence)}
     for name in names:
@@ -96,7 +101,7 @@ def render_html(report: Report) -> str:
         "host_facts": _host_facts(report),
         "file_name": f"{manifest.id}.json",
     }
-    return render_page("report.html", context, charts, report.to_json())
+    return Page("report.html", context, charts, report.to_json())
 
 
 def distribution_names(report: Report) -> list[str]:

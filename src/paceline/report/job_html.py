@@ -48,7 +48,7 @@ def job_context(report: Report) -> dict[str, Any] | None:
                 "meaning": part_meaning(jobs, part),
                 "time": format_ms(ms),
                 "share": whole_percent(share),
-                "grow": round(1000.0 * share, 2),
+                "width": round(100.0 * share, 2),
             }
             for part, ms, share in shares
         ],

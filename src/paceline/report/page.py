@@ -1,6 +1,10 @@
-"""One HTML file that needs no network: template, style, scripts, charts and figures, all inside it."""
+"""A page with charts: as one HTML file that needs no network, or inside of the dashboard.
+
+Templates of `assets/` extend `page.html`, which the dashboard has its own one of.
+"""
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -8,32 +12,54 @@ from typing import Any
 from markupsafe import Markup
 
 
-def render_page(template: str, context: dict[str, Any], charts: dict[str, Any], document: str) -> str:
-    """Fill a template of `assets/`.
+@dataclass(frozen=True)
+class Page:
+    """What fills a template of `assets/`.
 
     `charts`: Vega-Lite by the name that the template draws it under. `document`: the figures as JSON.
     """
+
+    template: str
+    context: dict[str, Any]
+    charts: dict[str, Any]
+    document: str
+
+    def as_file(self) -> str:
+        """One HTML file: template, style, scripts, charts and figures, all inside it."""
+        return render_page(self.template, self.context, self.charts, self.document)
+
+    def filling(self) -> dict[str, Any]:
+        """All that its template needs but what `page.html` itself has."""
+        return {
+            **self.context,
+            "charts": json_in_script(json.dumps(self.charts, allow_nan=False, separators=(",", ":"))),
+            "document": json_in_script(self.document),
+        }
+
+
+def render_page(template: str, context: dict[str, Any], charts: dict[str, Any], document: str) -> str:
+    """One HTML file that needs no network: a `Page` as a file."""
     page: str = (
         _environment()
         .get_template(template)
         .render(
-            **context,
-            css=Markup(_asset("report.css")),
-            script=Markup(_asset("report.js")),
-            bundle=Markup(_chart_library()),
-            charts=_json(json.dumps(charts, allow_nan=False, separators=(",", ":"))),
-            document=_json(document),
+            **Page(template, context, charts, document).filling(),
+            css=Markup(asset("report.css")),
+            dark=Markup(asset("dark.css")),
+            script=Markup(asset("report.js")),
+            bundle=Markup(chart_library().replace("</script", "<\\/script")),
         )
     )
     return page
 
 
-def _json(text: str) -> Markup:
+def json_in_script(text: str) -> Markup:
     """JSON that is safe inside a script element, whatever strings it holds."""
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A template, style or script of reports."""
     return (files("paceline.report") / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -42,7 +68,7 @@ def _environment() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     return Environment(
-        loader=FunctionLoader(_asset),
+        loader=FunctionLoader(asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -51,7 +77,7 @@ def _environment() -> Any:
 
 
 @cache
-def _chart_library() -> str:
+def chart_library() -> str:
     """Vega, Vega-Lite and vega-embed as one script, of the version that Altair writes for."""
     import altair
     import vl_convert
@@ -60,4 +86,4 @@ def _chart_library() -> str:
     # The stubs of the library demand a snippet; it needs none.
     make: Any = vl_convert.javascript_bundle
     bundle: str = make(vl_version=version)
-    return bundle.replace("</script", "<\\/script")
+    return bundle

@@ -3,7 +3,7 @@
 from typing import Any
 
 from paceline import __version__
-from paceline.report.page import render_page
+from paceline.report.page import Page
 from paceline.report.study import StudyReport
 from paceline.report.study_charts import study_charts
 from paceline.report.study_text import head_cells, notes, rows_of
@@ -45,6 +45,11 @@ _TITLES = {
 
 def render_html(report: StudyReport) -> str:
     """One self-contained file: the answer, the trust in its steps, the curves, every point."""
+    return page_of(report).as_file()
+
+
+def page_of(report: StudyReport) -> Page:
+    """What its page holds."""
     charts = study_charts(report)
     manifest = report.manifest
     verdict = verdict_words(report)
@@ -70,7 +75,7 @@ def render_html(report: StudyReport) -> str:
         "facts_rows": asked_rows(report),
         "file_name": f"{manifest.id}.json",
     }
-    return render_page("study.html", context, charts, report.to_json())
+    return Page("study.html", context, charts, report.to_json())
 
 
 def _trust_title(report: StudyReport) -> str:

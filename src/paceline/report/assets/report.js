@@ -42,13 +42,15 @@
   }
 
   async function draw() {
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
     for (const element of figures) {
       const spec = specs[element.dataset.chart];
       const width = Math.max(160, element.clientWidth - Number(element.dataset.axes || AXES_PX));
       await vegaEmbed(element, { ...resolved(spec, width), config: config() }, {
         mode: "vega-lite",
         renderer: "svg",
+        // Expressions are interpreted: nothing is compiled that a content security policy would have to allow.
+        ast: true,
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,
         tooltip: { theme: dark ? "dark" : "light" },
