@@ -23,7 +23,7 @@ def full_name(key: "OfferKey") -> str:
 
 
 def short_names(keys: Sequence["OfferKey"]) -> list[str]:
-    """Names that tell offers apart and no more: what all have in common is left out, a standard tier always."""
+    """Names that tell offers apart: what all have in common is left out, a standard tier always."""
     shared_model = len({key.model for key in keys}) == 1 and len(keys) > 1
     shared_provider = len({key.provider for key in keys}) == 1
     names = []
@@ -57,7 +57,7 @@ def value_words(name: str, value: float) -> str:
 
 
 def figure_words(name: str, figure: "Figure") -> str:
-    """`312`; `>=290` where it is bounded from below alone, `~312` where it has no interval, `-` where unknown."""
+    """`312`; `>=290` where only bounded from below, `~312` without an interval, `-` where unknown."""
     if figure.value is None:
         return f">={value_words(name, figure.lo)}" if figure.lo is not None else "-"
     if figure.known:
