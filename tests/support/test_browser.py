@@ -1,15 +1,16 @@
 """The browser of the tests sees what goes wrong on a page, and does what a person does."""
 
-import os
 import struct
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Browser, Page, PageError, find_browser
+from tests.support.browser import WAIT_S, Browser, Page, PageError, find_browser
 
 PAGES = {
     "/": "<p id=word>ready</p><input id=name><button id=go>Go</button><script>"
@@ -115,6 +116,18 @@ def test_what_cannot_be_done_is_an_error(page: Page, server: str) -> None:
         page.goto("http://elsewhere.example/")
 
 
+def of_session(session: int) -> list[str]:
+    """Processes that live in a session; what has ended and was not yet collected has no command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # After the command's name, which may hold anything: state, parent, group, session.
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append((folder / "cmdline").read_text())
+    return found
+
+
 def test_nothing_of_it_is_left() -> None:
     found = find_browser()
     if isinstance(found, str):
@@ -123,6 +136,9 @@ def test_nothing_of_it_is_left() -> None:
         pid, profile = started._pid, started._profile
         started.page()
         assert profile.is_dir()
+        assert len(of_session(pid)) > 1
+    deadline = time.monotonic() + WAIT_S
+    while of_session(pid) and time.monotonic() < deadline:
+        time.sleep(0.03)
+    assert of_session(pid) == []
     assert not profile.exists()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(pid, 0)
