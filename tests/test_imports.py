@@ -11,7 +11,17 @@ LAYERS = (
     {"cli", "dashboard", "__main__"},
     {"advisor", "report", "measure", "control", "engines"},
     {"store", "stats", "catalogue", "endpoints", "workloads"},
-    {"units", "errors", "settings", "config", "protocols", "whole_file", "__init__"},
+    {
+        "units",
+        "errors",
+        "settings",
+        "config",
+        "protocols",
+        "toml_file",
+        "toml_lines",
+        "whole_file",
+        "__init__",
+    },
 )
 MAY_IMPORT_CORE = {"measure", "control"}
 

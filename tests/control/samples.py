@@ -7,8 +7,9 @@ from paceline.control.addresses import Addresses
 from paceline.control.compile import routes_document
 from paceline.control.keys import StoredKey
 from paceline.control.prepare import Prepared, prepare
-from paceline.control.problems import GatewayConfigError, Problem
+from paceline.control.problems import GatewayConfigError
 from paceline.control.read import read_config
+from paceline.toml_file import Problem
 from tests.control.fakes import resolved
 
 # As the issue has it.

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from paceline.control.problems import Problem
 from paceline.control.words import listening, models, problem_lines
+from paceline.toml_file import Problem
 from tests.control.samples import OFFER
 from tests.control.test_force import begun
 

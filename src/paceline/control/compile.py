@@ -13,8 +13,8 @@ from paceline.control.addresses import Addresses
 from paceline.control.config import GatewayConfig, LimitsConfig, PolicyConfig, TimeoutsConfig
 from paceline.control.keys import PERIODS, StoredKey
 from paceline.control.prepare import Prepared, PreparedOffer
-from paceline.control.problems import Problem
 from paceline.store.paths import ledger_folder
+from paceline.toml_file import Problem
 from paceline.units import parse_duration_ns
 
 GATEWAY_SCHEMA = "paceline.gateway/1"

@@ -12,8 +12,9 @@ from paceline.control.compile import Spent, routes_document, settings_document, 
 from paceline.control.config import GatewayConfig, overridden
 from paceline.control.keys import KeyStore, StoredKey, keys_file
 from paceline.control.prepare import Prepared, prepare
-from paceline.control.problems import GatewayConfigError, Problem
+from paceline.control.problems import GatewayConfigError
 from paceline.control.read import read_config
+from paceline.toml_file import Problem
 
 # Of [gateway]: what a data plane can take while it runs.
 _LIVE = frozenset({"require_key", "policy", "hedging", "probing"})

@@ -8,10 +8,11 @@ from pathlib import Path
 from paceline.control.config import OfferConfig
 from paceline.control.credentials import ca_pem, credentials, tls_pems, watched_files
 from paceline.control.prices import priced
-from paceline.control.problems import GatewayConfigError, Problem
+from paceline.control.problems import GatewayConfigError
 from paceline.control.read import ConfigFile
 from paceline.endpoints.target import Target
 from paceline.errors import UsageError
+from paceline.toml_file import Problem
 
 
 @dataclass(frozen=True)

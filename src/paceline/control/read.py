@@ -1,7 +1,5 @@
 """Read `paceline.toml` for the gateway: all that is wrong with it is found at once."""
 
-import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +9,12 @@ from pydantic import BaseModel, ValidationError
 
 from paceline.config import closest
 from paceline.control.config import Config, GatewayConfig, ModelConfig, OfferConfig
-from paceline.control.problems import GatewayConfigError, Problem, dotted, problems_of
-from paceline.control.toml_lines import Path as KeyPath
-from paceline.control.toml_lines import key_lines, line_of
+from paceline.control.problems import GatewayConfigError
 from paceline.settings import Settings
-from paceline.whole_file import read_whole
+from paceline.toml_file import Problem, TomlFileError, dotted, problems_of, read_toml
+from paceline.toml_lines import Path as KeyPath
+from paceline.toml_lines import line_of
 
-_MOST_BYTES = 10_000_000
 _PARTS = ("gateway", "model", "offer")
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -53,41 +50,10 @@ def read_config(path: Path) -> ConfigFile:
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
-    def refused(message: str, hint: str | None, line: int | None = None) -> GatewayConfigError:
-        return GatewayConfigError(path, [Problem("", message, hint, line)])
-
-    if _is_there(path) and not path.is_file():
-        # To open a pipe would wait for whoever writes to it, and what it held is gone at the next look.
-        raise refused("it is no file", "give the path of a file: it is read again when it changes")
     try:
-        text = read_whole(path, _MOST_BYTES).decode("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        raise refused(
-            "there is no such file", "check the path, or write an example: paceline gateway init"
-        ) from None
-    except OSError as error:
-        raise refused(f"it cannot be read: {error.strerror}", None) from None
-    except UnicodeDecodeError:
-        raise refused("it is not UTF-8", "save it as UTF-8") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        number = int(line.group(1)) if line else text.count("\n") + 1
-        # What the parser says may quote a character of the text, and never more.
-        reason = re.sub(r" \(at .*\)$", "", str(error))
-        raise refused(f"not TOML: {reason}", "check quotes, brackets and = there", number) from None
-    except RecursionError:
-        raise refused("nested too deeply", "a config has at most four levels") from None
-    return data, key_lines(text)
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        # Reading says why.
-        return False
+        return read_toml(path, "check the path, or write an example: paceline gateway init")
+    except TomlFileError as error:
+        raise GatewayConfigError(path, [error.problem]) from None
 
 
 class _Reader:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from paceline.control.force import Force
 from paceline.control.prepare import PreparedOffer
-from paceline.control.problems import Problem
+from paceline.toml_file import Problem
 
 
 def listening(addresses: dict[str, str | None], force: Force) -> list[str]:

@@ -12,7 +12,7 @@ from paceline.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from paceline.control.force import Force
-    from paceline.control.problems import Problem
+    from paceline.toml_file import Problem
 
 app = typer.Typer(help="Route live traffic to the offer that is fast, cheap and capable enough now.")
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from paceline.control.toml_lines import Path, key_lines, line_of
+from paceline.toml_lines import Path, key_lines, line_of
 
 TEXT = '''# a comment = with an equals sign
 [gateway]
