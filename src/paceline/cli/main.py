@@ -19,6 +19,7 @@ from paceline.cli.commands import (
     demo,
     gateway,
     importing,
+    instant,
     keys,
     measure,
     probe,
@@ -84,6 +85,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
+app.command("instant")(instant.instant)
 app.command("usage")(usage.usage)
 app.command("show")(show.show)
 app.command("import")(importing.import_)
