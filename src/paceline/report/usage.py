@@ -78,11 +78,11 @@ def usage_csv(usage: Usage) -> str:
     for row in usage.rows:
         figures = _figures(row, usage)
         told = [figures[name] for name in CSV_FIGURES]
-        writer.writerow([*(_name_cell(name) for name in row.group), *(_cell(value) for value in told)])
+        writer.writerow([*(name_cell(name) for name in row.group), *(_cell(value) for value in told)])
     return text.getvalue()
 
 
-def _name_cell(name: str | None) -> str:
+def name_cell(name: str | None) -> str:
     """What clients choose, as `X-Title`, must not become a formula of the spreadsheet that opens it."""
     # Python 3.11's writer puts no quotation marks around a carriage return.
     text = (name or "").replace("\r", " ")
