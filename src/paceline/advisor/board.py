@@ -1,15 +1,26 @@
 """Every offer that was measured, side by side, under one workload and one load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from paceline.advisor.bill import Bill
-from paceline.advisor.digests import Problem
-from paceline.advisor.evidence import OfferEvidence
-from paceline.advisor.figures import Figure
-from paceline.advisor.identity import KnownOffer, OfferKey
+from paceline.advisor.board_figures import figures_of
+from paceline.advisor.digest import Digest
+from paceline.advisor.digests import AllDigests, Problem, Watch, all_digests
+from paceline.advisor.evidence import OfferEvidence, pooled
+from paceline.advisor.figures import FIGURES, Figure
+from paceline.advisor.identity import KnownOffer, OfferKey, offer_of
 from paceline.catalogue.price import Price, PriceUnknown
+from paceline.catalogue.published import published
+from paceline.config import closest
+from paceline.errors import ConfigError
+from paceline.store.paths import home
+
+if TYPE_CHECKING:
+    from paceline.catalogue.price_book import PriceBook
 
 PROBE = "probe"
 """The benchmark that `paceline capability run` makes itself."""
@@ -19,8 +30,8 @@ PROBE = "probe"
 class BoardQuery:
     """What is asked.
 
-    workload: by name or key; None: the one that most offers were measured with. load: as `load_name` says it;
-    None: the one that most offers have. since: runs that began before are left out. at: the date of prices;
+    workload: by name or key. load: as `load_name` says it. Of those that fit, the workload and load is taken
+    that most offers were measured with. since: runs that began before are left out. at: the date of prices;
     None: today. benchmark: of the column `capability`. sort: a figure's name. known: the user's own offers.
     """
 
@@ -37,7 +48,8 @@ class BoardQuery:
 @dataclass(frozen=True)
 class BoardRow:
     """One offer. figures: every name of FIGURES, also those without a value. marks: `suspect`, `approximate`,
-    `live`: what a reader must know at a glance. feel: in a word or two how it feels, as `advisor.instant` says.
+    `live`, `running` (a run of it goes on): what a reader must know at a glance. feel: in a word or two how it
+    feels, as `advisor.instant` says.
     """
 
     key: OfferKey
@@ -51,7 +63,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """An offer that was measured under another workload or load only, so that it cannot be held against rows."""
+    """An offer that was measured under another workload or load only: it cannot be held against rows."""
 
     key: OfferKey
     workload: str
@@ -102,3 +114,218 @@ class Board:
     runs: int
     requests: int
     made_at: datetime
+
+
+def build_board(
+    query: BoardQuery, prices: "PriceBook", *, at: Path | None = None, watch: Watch = lambda *_: None
+) -> Board:
+    """The board of all stored runs in a home (`at`: another), with prices of `query.at`.
+
+    `watch`: see `all_digests`. Raises ConfigError for a workload, load or figure that there is none of;
+    StoreError when imported scores cannot be read.
+    """
+    where = at or home()
+    return board_of(all_digests(watch=watch, at=where), query, prices, at=where)
+
+
+def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: Path) -> Board:
+    """The same from digests. `at`: the home, for imported scores."""
+    if query.sort not in FIGURES:
+        near = closest(query.sort, list(FIGURES))
+        hint = f"did you mean {near}?" if near else f"figures are: {', '.join(FIGURES)}"
+        raise ConfigError(f"there is no figure {query.sort!r} to sort by", hint)
+    digests = [one for one in found.digests if query.since is None or one.started_at >= query.since]
+    groups: dict[tuple[str, str], list[OfferEvidence]] = {}
+    for one in pooled(digests, query.known):
+        groups.setdefault((one.workload_key, one.load), []).append(one)
+    choices = _choices(groups.values())
+    chosen = _chosen(choices, query)
+    mine = groups[chosen.workload_key, chosen.load] if chosen else []
+    scores = _all_scores(found.digests, query.known, at)
+    made_at = datetime.now(UTC)
+    rows = [_row(one, query, prices, scores, query.at or made_at) for one in mine]
+    return Board(
+        query=query,
+        workload=chosen.workload if chosen else query.workload,
+        workload_key=chosen.workload_key if chosen else None,
+        load=chosen.load if chosen else query.load,
+        rows=_sorted(rows, query.sort),
+        elsewhere=_elsewhere(groups, {one.key for one in mine}),
+        published=_published(),
+        problems=(*found.problems, *_without_figures(digests, query.known)),
+        choices=choices,
+        runs=sum(len(one.digests) for one in mine),
+        requests=sum(one.attempted for one in mine),
+        made_at=made_at,
+    )
+
+
+def _choices(groups: Iterable[Sequence[OfferEvidence]]) -> tuple[Choice, ...]:
+    """What a board can be of: that of most offers first, then that of most requests."""
+    found = [
+        Choice(
+            workload=offers[-1].workload,
+            workload_key=offers[0].workload_key,
+            load=offers[0].load,
+            offers=len(offers),
+            requests=sum(one.attempted for one in offers),
+        )
+        for offers in groups
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.offers, -one.requests, one.workload, one.load)))
+
+
+def _chosen(choices: Sequence[Choice], query: BoardQuery) -> Choice | None:
+    """The first that is as asked: None where there are no runs at all. Raises ConfigError."""
+    if not choices:
+        return None
+    fitting = [one for one in choices if query.workload in (None, one.workload, one.workload_key)]
+    if not fitting:
+        names = list(dict.fromkeys(one.workload for one in choices))
+        raise _unmeasured("workload", str(query.workload), names)
+    of_load = [one for one in fitting if query.load in (None, one.load)]
+    if not of_load:
+        raise _unmeasured("load", str(query.load), list(dict.fromkeys(one.load for one in fitting)))
+    return of_load[0]
+
+
+def _unmeasured(what: str, asked: str, names: list[str]) -> ConfigError:
+    near = closest(asked, names)
+    hint = f"did you mean {near!r}?" if near else f"{what}s are: {', '.join(names)}"
+    return ConfigError(f"nothing was measured with the {what} {asked!r}", hint)
+
+
+def _row(
+    evidence: OfferEvidence, query: BoardQuery, prices: "PriceBook", scores: Any, at: datetime
+) -> BoardRow:
+    from paceline.advisor.bill import bill_of, job_costs
+
+    price = price_of(evidence, prices, at)
+    bill = bill_of(evidence, price, jobs_per_day=query.jobs_per_day)
+    return BoardRow(
+        key=evidence.key,
+        evidence=evidence,
+        figures=figures_of(
+            evidence,
+            bill=bill,
+            costs=job_costs(evidence, price) if isinstance(price, Price) else None,
+            capability=_capability(scores, evidence.key, query.benchmark),
+        ),
+        bill=bill,
+        price=price,
+        marks=_marks(evidence),
+        feel="",
+    )
+
+
+def _all_scores(digests: Sequence[Digest], known: Sequence[KnownOffer], at: Path) -> Any:
+    try:
+        from paceline.advisor.capability import all_scores
+    except ImportError:
+        return None
+    return all_scores(digests, known, at=at)
+
+
+def _capability(scores: Any, key: OfferKey, benchmark: str) -> Figure:
+    if scores is None:
+        return Figure(None, note="no scores")
+    from paceline.advisor.capability import capability_of
+
+    return capability_of(scores, key, benchmark)
+
+
+def price_of(evidence: OfferEvidence, prices: "PriceBook", at: datetime) -> Price | PriceUnknown:
+    """What the offer costs at a moment, by its latest run."""
+    latest, known = evidence.digests[-1], evidence.known
+    return prices.price(
+        evidence.key,
+        latest.endpoint,
+        latest.model,
+        latest.extra,
+        None if known is None else known.price,
+        at,
+    )
+
+
+def _marks(evidence: OfferEvidence) -> tuple[str, ...]:
+    told = {
+        "suspect": bool(evidence.suspect),
+        "approximate": any(one.approximate for one in evidence.digests),
+        "live": any(one.live_offer is not None for one in evidence.digests),
+        "running": any(one.state == "running" for one in evidence.digests),
+    }
+    return tuple(name for name, is_so in told.items() if is_so)
+
+
+def _sorted(rows: Iterable[BoardRow], name: str) -> tuple[BoardRow, ...]:
+    """The best first, and those without the figure last."""
+    sign = 1.0 if FIGURES[name].better == "lower" else -1.0
+
+    def place(row: BoardRow) -> tuple[bool, float, OfferKey]:
+        value = row.figures[name].value
+        return value is None, 0.0 if value is None else sign * value, row.key
+
+    return tuple(sorted(rows, key=place))
+
+
+def _elsewhere(
+    groups: Mapping[tuple[str, str], Sequence[OfferEvidence]], here: set[OfferKey]
+) -> tuple[Elsewhere, ...]:
+    found = [
+        Elsewhere(one.key, one.workload, one.load, one.attempted, one.last_at)
+        for offers in groups.values()
+        for one in offers
+        if one.key not in here
+    ]
+    return tuple(sorted(found, key=lambda one: (one.key, one.workload, one.load)))
+
+
+def _without_figures(digests: Iterable[Digest], known: Sequence[KnownOffer]) -> list[Problem]:
+    """Runs that were read and give no figures, the newest first."""
+    found = []
+    for one in reversed(list(digests)):
+        why = _why_not(one)
+        if why is not None:
+            found.append(Problem(one.run_id, f"{offer_of(one, known)}: {why}"))
+    return found
+
+
+def _why_not(one: Digest) -> str | None:
+    if one.attempted == 0:
+        rest = "it still goes on" if one.state == "running" else "measure it again"
+        return f"no request was measured, warm-up apart: {rest}"
+    if one.verdict == "invalid":
+        return f"invalid: {'; '.join(one.reasons[:1]) or 'see its report'} (paceline show {one.run_id})"
+    return None
+
+
+def _published() -> tuple[PublishedRow, ...]:
+    """Claims of speed, and of tiers against the standard one."""
+    found = published()
+    speeds = [
+        PublishedRow(
+            model=one.model,
+            tier=one.tier,
+            output_tok_s=one.output_tok_s,
+            qualifier=", ".join(
+                part for part in (f"effort {one.effort}" if one.effort else "", one.qualifier or "") if part
+            )
+            or None,
+            source=one.source,
+            as_of=one.as_of,
+        )
+        for one in found.speeds
+    ]
+    tiers = [
+        PublishedRow(
+            model=one.model,
+            tier=one.tier,
+            output_tok_s=None,
+            qualifier=f"{one.speed_ratio:g} times as fast at {one.price_ratio:g} times the price; "
+            f"{one.limits}",
+            source=one.source,
+            as_of=one.as_of,
+        )
+        for one in found.tiers
+    ]
+    return (*speeds, *tiers)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +61,12 @@ class OfferEvidence:
         return max(one.started_at for one in self.digests)
 
     @property
+    def until(self) -> datetime:
+        """When the last request of the sample was sent."""
+        last_s = float(self.columns["at_s"].max()) if len(self.run) else 0.0
+        return max(self.last_at, datetime.fromtimestamp(last_s, UTC))
+
+    @property
     def endpoint(self) -> str:
         """URL of its latest run."""
         return self.digests[-1].endpoint
@@ -72,22 +78,31 @@ class OfferEvidence:
         return found
 
     @cached_property
+    def units(self) -> Ints:
+        """The job of each request of the sample, int64[n], from 0 over all runs in their order."""
+        return np.cumsum(self._run_begins | (np.diff(self.columns["job"], prepend=np.nan) != 0)) - 1
+
+    @cached_property
+    def several_calls(self) -> bool:
+        """Some job of the sample is of several requests."""
+        return len(self.units) > 0 and int(self.units[-1]) + 1 < len(self.units)
+
+    @cached_property
     def blocks(self) -> Ints:
         """The block of each request of the sample, int64[n], from 0 over all runs: what a bootstrap draws.
 
         Calls of one job lie in one block.
         """
-        job = self.columns["job"]
-        begins = (
-            np.r_[True, (np.diff(self.run) != 0) | (np.diff(job) != 0)] if len(job) else np.empty(0, bool)
-        )
-        unit = np.cumsum(begins) - 1
-        run_begins = np.r_[True, np.diff(self.run) != 0] if len(job) else np.empty(0, bool)
-        first_unit = np.maximum.accumulate(np.where(run_begins, unit, 0))
+        first_unit = np.maximum.accumulate(np.where(self._run_begins, self.units, 0))
         # Whole jobs are long: each is a block of its own.
-        size = BLOCK if len(job) == int(begins.sum()) else 1
-        block = np.stack([self.run, (unit - first_unit) // size], axis=1)
+        size = 1 if self.several_calls else BLOCK
+        block = np.stack([self.run, (self.units - first_unit) // size], axis=1)
         return np.unique(block, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    @property
+    def _run_begins(self) -> npt.NDArray[np.bool_]:
+        begins: npt.NDArray[np.bool_] = np.diff(self.run, prepend=-1) != 0
+        return begins
 
     def values(self, column: str) -> Floats:
         """Known values of a column, of requests that ended well, in order."""
@@ -95,11 +110,22 @@ class OfferEvidence:
         found: Floats = values[self.well & ~np.isnan(values)]
         return found
 
+    def censored(self, column: str) -> Floats:
+        """Lower bounds of a latency's values that were not seen, ms: of requests that were cut before it."""
+        if not column.endswith("_ms"):
+            return np.empty(0)
+        cut = (self.columns["outcome"] == CUT) & np.isnan(self.columns[column])
+        found: Floats = self.columns["elapsed_ms"][cut]
+        return found
+
+    def jobs_of(self, which: npt.NDArray[np.bool_]) -> Ints | None:
+        """The job of each request of `which` (bool[n]); None where each request is a job."""
+        return self.units[which] if self.several_calls else None
+
     def quantile(self, column: str, q: float) -> Estimate:
         """A quantile of a column; latencies of requests that were cut count as longer than what was seen."""
-        outcome, known = self.columns["outcome"], self.columns[column]
-        cut = (outcome == CUT) & np.isnan(known) if column.endswith("_ms") else np.zeros(len(outcome), bool)
-        return quantile_estimate(self.values(column), q, censored=self.columns["elapsed_ms"][cut])
+        jobs = self.jobs_of(self.well & ~np.isnan(self.columns[column]))
+        return quantile_estimate(self.values(column), q, censored=self.censored(column), jobs=jobs)
 
 
 def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:

@@ -13,6 +13,7 @@ import typer
 
 from paceline import __version__
 from paceline.cli.commands import (
+    board,
     calibrate,
     capacity,
     compare,
@@ -85,6 +86,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
+app.command("board")(board.board)
 app.command("instant")(instant.instant)
 app.command("usage")(usage.usage)
 app.command("show")(show.show)

@@ -1,0 +1,139 @@
+"""`paceline board`: every offer that was measured, side by side."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from paceline.advisor.board import Board
+
+_SHOW = "Show"
+_RESULT = "Result"
+
+
+def board(  # noqa: PLR0917
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            help="The workload to compare under, by its name. Default: the one that most offers were "
+            "measured with.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    load: Annotated[
+        str | None,
+        typer.Option(
+            help="The load to compare under, as 'closed 8' or 'poisson 5/s'. Default: the one that most "
+            "offers have.",
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(help="Only runs begun since: 30d, 12h, a day, or all. In UTC.", rich_help_panel=_SHOW),
+    ] = "all",
+    at: Annotated[
+        str | None,
+        typer.Option("--at", help="Prices of this day (2026-11-30). Default: today.", rich_help_panel=_SHOW),
+    ] = None,
+    capability: Annotated[
+        str,
+        typer.Option(help="The benchmark of the column `capability`.", rich_help_panel=_SHOW),
+    ] = "probe",
+    sort: Annotated[
+        str,
+        typer.Option(help="The figure to sort by, the best first.", rich_help_panel=_SHOW),
+    ] = "ttft_p50_ms",
+    jobs_per_day: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="Jobs a day, for bills a day and a month (in JSON).", rich_help_panel=_SHOW
+        ),
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="Prices of your own (TOML), before all others.", rich_help_panel=_SHOW),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write paceline.board/1 here; - is stdout.", rich_help_panel=_RESULT),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Write one line an offer here; - is stdout.", rich_help_panel=_RESULT),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a self-contained HTML page here.", rich_help_panel=_RESULT)
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown here.", rich_help_panel=_RESULT)
+    ] = None,
+) -> int:
+    """Compare every model, provider and tier that was measured: speed, stability, capability and bill."""
+    from paceline.advisor.board import BoardQuery, build_board
+    from paceline.catalogue.price_book import PriceBook
+    from paceline.cli.choosing import known_offers
+    from paceline.cli.moments import parse_moment
+    from paceline.cli.output import STDOUT, check_outputs, talk, write_output
+    from paceline.store.paths import home
+
+    known = known_offers()
+    paths = {"--json": json, "--csv": csv, "--html": html, "--markdown": markdown}
+    check_outputs(paths)
+    now = datetime.now(UTC)
+    query = BoardQuery(
+        workload=workload,
+        load=load,
+        since=None if since == "all" else parse_moment(since, "--since", now),
+        at=None if at is None else parse_moment(at, "--at", now),
+        benchmark=capability,
+        sort=sort,
+        jobs_per_day=jobs_per_day,
+        known=known,
+    )
+    found = build_board(query, PriceBook.load(home(), prices, known), watch=_watch)
+    if STDOUT not in paths.values():
+        _print(found)
+    for option, path in paths.items():
+        if path is not None:
+            write_output(path, _rendered(found, option), hint="ask again, and write elsewhere")
+            if path != STDOUT:
+                talk(f"wrote {path}")
+    return 0
+
+
+def _print(found: "Board") -> None:
+    from paceline.cli.output import harmless, terminal_columns
+    from paceline.report.board_text import board_text
+
+    typer.echo(harmless(board_text(found, terminal_columns())), nl=False)
+
+
+def _rendered(found: "Board", option: str) -> str:
+    if option == "--json":
+        from paceline.report.board_dict import board_json
+
+        return board_json(found)
+    if option == "--csv":
+        from paceline.report.board_dict import board_csv
+
+        return board_csv(found)
+    if option == "--html":
+        from paceline.report.board_html import render_board_html
+
+        return render_board_html(found)
+    from paceline.report.board_text import board_markdown
+
+    return board_markdown(found)
+
+
+def _watch(done: int, of: int) -> None:
+    """Runs are read once; that may take a while the first time."""
+    from paceline.cli.output import talk
+
+    if done == 0:
+        talk(f"reading {of:,} {'run that was' if of == 1 else 'runs that were'} not read before")
+    elif done < of and done % 50 == 0:
+        talk(f"  {done:,} of {of:,}")
