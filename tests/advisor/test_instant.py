@@ -74,7 +74,8 @@ def test_pace_and_stalls_are_of_those_who_follow() -> None:
     assert read.pace_share == pytest.approx(0.9)
     assert read.pace_times == pytest.approx(10.02, abs=0.01)
     assert read.stall_ms is not None
-    assert wait.pace_share is wait.stall_ms is None
+    assert wait.pace_share is None
+    assert wait.stall_ms is None
 
 
 def test_wrong_grades_are_rare_where_the_truth_lies_at_a_limit() -> None:

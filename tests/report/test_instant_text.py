@@ -10,9 +10,9 @@ from tests.advisor.samples import evidence
 def test_a_verdict_in_words() -> None:
     read, _, _, wait = instant(evidence(400))
     assert verdict_words(read) == (
-        "Fluent. The answer begins within 200 ms (200 ms to 200 ms) in 95 of 100. The limit of 1 s: up to here "
-        "the train of thought is kept. Text comes at 9.45 times the pace of reading. The longest gap is up to "
-        "25 ms in 95 of 100."
+        "Fluent. The answer begins within 200 ms (200 ms to 200 ms) in 95 of 100. "
+        "The limit of 1 s: up to here the train of thought is kept. "
+        "Text comes at 9.45 times the pace of reading. The longest gap is up to 25 ms in 95 of 100."
     )
     assert "Slow, but attention stays. The answer is whole within 2.18 s" in verdict_words(wait)
 

@@ -29,6 +29,7 @@ from paceline.cli.commands import (
     sim,
     study,
     sweep,
+    trend,
     usage,
     workload,
 )
@@ -88,6 +89,7 @@ app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("board")(board.board)
 app.command("instant")(instant.instant)
+app.command("trend")(trend.trend)
 app.command("usage")(usage.usage)
 app.command("show")(show.show)
 app.command("import")(importing.import_)
