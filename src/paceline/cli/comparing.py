@@ -58,12 +58,14 @@ def measure_both(a: "Prepared", b: "Prepared", pairs: int | None = None) -> Pair
 
 def comparison_of(pair: Pair, smallest_difference: float) -> "ComparisonReport":
     """Both reports, side by side."""
-    from paceline.cli.render import report_of
+    from paceline.cli.render import keep_digest, report_of
     from paceline.report.comparison import compare_reports
 
-    comparison = compare_reports(
-        report_of(pair.a), report_of(pair.b), smallest_difference=smallest_difference
-    )
+    reports = report_of(pair.a), report_of(pair.b)
+    if pair.measured:
+        for report in reports:
+            keep_digest(report)
+    comparison = compare_reports(*reports, smallest_difference=smallest_difference)
     if pair.interrupted and comparison.results:
         talk("interrupted: this compares what there is, and cannot be resumed")
     return comparison

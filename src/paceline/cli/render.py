@@ -39,6 +39,7 @@ def conclude(result: "RunResult", flags: "ReportFlags") -> int:
     if result.state == "interrupted":
         talk("interrupted: this is the report of what there is")
     report = report_of(open_run(result.run_id))
+    keep_digest(report)
     emit(report, flags)
     if result.store_error is not None:
         talk(f"error: the run ended early: {result.store_error.message}")
@@ -48,6 +49,19 @@ def conclude(result: "RunResult", flags: "ReportFlags") -> int:
     if result.state == "interrupted":
         talk(f"paceline runs resume {result.run_id} finishes it")
     return exit_code(report)
+
+
+def keep_digest(report: "Report") -> None:
+    """Keep what a board needs of a run that was just measured, so that it need not be read again for that.
+
+    Never fails: a board makes what is not there.
+    """
+    from paceline.advisor.digests import keep
+
+    try:
+        keep(report)
+    except Exception as error:
+        talk(f"a board will read this run again: {error}")
 
 
 def exit_code(report: "Report") -> int:

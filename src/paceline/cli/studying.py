@@ -4,15 +4,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paceline.cli.output import STDOUT, talk, write_output
+from paceline.cli.render import keep_digest
 
 if TYPE_CHECKING:
     from paceline.measure.job import Job, Prepared
     from paceline.measure.live_stats import Snapshot
     from paceline.measure.study import StepPlan, Watch
     from paceline.report.study import StudyReport
+    from paceline.store.runs import StoredRun
     from paceline.store.studies import StoredStudy, StudyStep, StudyWriter
 
 
@@ -21,7 +23,13 @@ def run_study(writer: "StudyWriter", job: "Job", first: "Prepared | None" = None
     from paceline.measure.study import Runner
     from paceline.measure.study_capacity import run_capacity
     from paceline.measure.study_sweep import run_sweep
-    from paceline.report.study_figures import step_figures
+    from paceline.report.model import build_report
+    from paceline.report.study_figures import report_figures
+
+    def judge(run: "StoredRun", cut_short: bool) -> dict[str, Any]:
+        report = build_report(run)
+        keep_digest(report)
+        return report_figures(report, cut_short)
 
     asked = writer.manifest.asked
     talk(f"{writer.manifest.kind} {writer.id} of {writer.manifest.endpoint}, model {writer.manifest.model}")
@@ -30,7 +38,7 @@ def run_study(writer: "StudyWriter", job: "Job", first: "Prepared | None" = None
     with _kept(writer), writer, _watching(writer) as watch:
         runner: Runner = Runner(
             writer=writer,
-            judge=step_figures,
+            judge=judge,
             watch=watch,
             settle_ns=int(asked["settle_ns"]),
             keep_salt=bool(asked["keep_salt"]),

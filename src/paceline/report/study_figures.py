@@ -30,7 +30,11 @@ def step_figures(run: StoredRun, cut_short: bool) -> dict[str, Any]:
 
     Raises StoreError when the run cannot be read.
     """
-    report = build_report(run)
+    return report_figures(build_report(run), cut_short)
+
+
+def report_figures(report: Report, cut_short: bool) -> dict[str, Any]:
+    """The same from the report of its run."""
     evidence = report.evidence
     pace, met = evidence.throughput, evidence.goodput
     unknown = _unknown(report) if cut_short else 0
@@ -42,7 +46,7 @@ def step_figures(run: StoredRun, cut_short: bool) -> dict[str, Any]:
         "by_outcome": evidence.by_outcome,
         "met": None if met is None else met.met,
         "met_by_limit": {} if met is None else met.met_by_limit,
-        "close": closeness(evidence.rows, evidence.samples, Slo(run.manifest.slo or {}), QUANTILES),
+        "close": closeness(evidence.rows, evidence.samples, Slo(report.manifest.slo or {}), QUANTILES),
         "from_due": evidence.open_loop,
         "output_tok_s": pace.output_tok_s,
         "requests_s": pace.requests_s,
