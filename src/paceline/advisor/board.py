@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paceline.advisor.bill import Bill
 from paceline.advisor.board_figures import figures_of
+from paceline.advisor.capability import AllScores, all_scores, capability_of
 from paceline.advisor.digest import Digest
 from paceline.advisor.digests import AllDigests, Problem, Watch, all_digests
 from paceline.advisor.evidence import OfferEvidence, pooled
@@ -18,12 +19,10 @@ from paceline.catalogue.published import published
 from paceline.config import closest
 from paceline.errors import ConfigError
 from paceline.store.paths import home
+from paceline.store.scores import PROBE
 
 if TYPE_CHECKING:
     from paceline.catalogue.price_book import PriceBook
-
-PROBE = "probe"
-"""The benchmark that `paceline capability run` makes itself."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class BoardQuery:
 @dataclass(frozen=True)
 class BoardRow:
     """One offer. figures: every name of FIGURES, also those without a value. marks: `suspect`, `approximate`,
-    `live`, `running` (a run of it goes on): what a reader must know at a glance. feel: in a word or two how it
-    feels, as `advisor.instant` says.
+    `live`, `running` (a run of it goes on): what a reader must know at a glance. feel: in a word or two how
+    it feels, as `advisor.instant` says.
     """
 
     key: OfferKey
@@ -98,8 +97,8 @@ class PublishedRow:
 @dataclass(frozen=True)
 class Board:
     """rows: sorted as asked, those without the figure last. problems: runs without figures (invalid, damaged,
-    nothing measured), each with why and what to do. choices: what else there is to look at. runs, requests:
-    behind `rows`.
+    nothing measured) and damaged scores (without run_id), each with why and what to do. choices: what else
+    there is to look at. runs, requests: behind `rows`.
     """
 
     query: BoardQuery
@@ -141,7 +140,7 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
     choices = _choices(groups.values())
     chosen = _chosen(choices, query)
     mine = groups[chosen.workload_key, chosen.load] if chosen else []
-    scores = _all_scores(found.digests, query.known, at)
+    scores = all_scores(found.digests, query.known, at=at)
     made_at = datetime.now(UTC)
     rows = [_row(one, query, prices, scores, query.at or made_at) for one in mine]
     return Board(
@@ -152,7 +151,11 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
         rows=_sorted(rows, query.sort),
         elsewhere=_elsewhere(groups, {one.key for one in mine}),
         published=_published(),
-        problems=(*found.problems, *_without_figures(digests, query.known)),
+        problems=(
+            *found.problems,
+            *_without_figures(digests, query.known),
+            *(Problem("", text) for text in scores.problems),
+        ),
         choices=choices,
         runs=sum(len(one.digests) for one in mine),
         requests=sum(one.attempted for one in mine),
@@ -196,7 +199,7 @@ def _unmeasured(what: str, asked: str, names: list[str]) -> ConfigError:
 
 
 def _row(
-    evidence: OfferEvidence, query: BoardQuery, prices: "PriceBook", scores: Any, at: datetime
+    evidence: OfferEvidence, query: BoardQuery, prices: "PriceBook", scores: AllScores, at: datetime
 ) -> BoardRow:
     from paceline.advisor.bill import bill_of, job_costs
 
@@ -209,29 +212,13 @@ def _row(
             evidence,
             bill=bill,
             costs=job_costs(evidence, price) if isinstance(price, Price) else None,
-            capability=_capability(scores, evidence.key, query.benchmark),
+            capability=capability_of(scores, evidence.key, query.benchmark),
         ),
         bill=bill,
         price=price,
         marks=_marks(evidence),
         feel="",
     )
-
-
-def _all_scores(digests: Sequence[Digest], known: Sequence[KnownOffer], at: Path) -> Any:
-    try:
-        from paceline.advisor.capability import all_scores
-    except ImportError:
-        return None
-    return all_scores(digests, known, at=at)
-
-
-def _capability(scores: Any, key: OfferKey, benchmark: str) -> Figure:
-    if scores is None:
-        return Figure(None, note="no scores")
-    from paceline.advisor.capability import capability_of
-
-    return capability_of(scores, key, benchmark)
 
 
 def price_of(evidence: OfferEvidence, prices: "PriceBook", at: datetime) -> Price | PriceUnknown:

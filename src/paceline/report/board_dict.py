@@ -68,7 +68,7 @@ def board_dict(board: "Board") -> dict[str, Any]:
             }
             for one in board.published
         ],
-        "problems": [{"run": one.run_id, "text": one.text} for one in board.problems],
+        "problems": [{"run": one.run_id or None, "text": one.text} for one in board.problems],
         "choices": [
             {
                 "workload": one.workload,

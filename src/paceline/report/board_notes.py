@@ -123,7 +123,9 @@ def short_note(board: "Board") -> list[str]:
 
 def problem_lines(board: "Board", most: int | None = None) -> list[str]:
     """Runs without figures, each with why; `most`: how many at most."""
-    lines = [f"{one.run_id}: {printable(one.text)}" for one in board.problems[:most]]
+    lines = [
+        printable(f"{one.run_id}: {one.text}" if one.run_id else one.text) for one in board.problems[:most]
+    ]
     return [*lines, *_left(len(board.problems) - len(lines))]
 
 
