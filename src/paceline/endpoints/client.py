@@ -197,15 +197,18 @@ def _failures_in_words(target: Target, deadline: Deadline) -> Iterator[None]:
     try:
         yield
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError) as error:
-        message, hint = _explain(error, target, deadline)
+        message, hint = explain(error, target, deadline.timeout_s, expired=deadline.expired)
         raise EndpointError(f"{target.display}: {target.redact(message)}", hint) from None
 
 
-def _explain(error: Exception, target: Target, deadline: Deadline) -> tuple[str, str]:
+def explain(error: Exception, target: Target, timeout_s: float, *, expired: bool = False) -> tuple[str, str]:
+    """What an error of the HTTP client means, and what to do. `expired`: we ended it, as it took too long.
+
+    Not redacted: what is said may hold what the server said.
+    """
     import httpx
 
-    timeout_s = deadline.timeout_s
-    if deadline.expired:
+    if expired:
         return _explain_timeout(timeout_s)
     cause = _cause(error)
     if isinstance(cause, ssl.SSLError):
