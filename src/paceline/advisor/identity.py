@@ -19,6 +19,9 @@ _OF_NO_ACCOUNT = frozenset(
     {"seed", "prefix_salt", "about", "slo", "job_slo", "jobs_per_day", "worth_usd_per_hour", "load"}
 )
 
+# Fresh problems of the same kinds are the same work.
+_OF_NO_PROBE = frozenset({"seed", "items"})
+
 
 @dataclass(frozen=True, order=True)
 class OfferKey:
@@ -120,6 +123,8 @@ def workload_key(workload: Mapping[str, Any]) -> str:
     if workload.get("kind") == "live":
         return "live"
     kept = {name: value for name, value in workload.items() if name not in _OF_NO_ACCOUNT and value}
+    if probe := kept.get("probe"):
+        kept["probe"] = {name: value for name, value in probe.items() if name not in _OF_NO_PROBE}
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

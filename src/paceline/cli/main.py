@@ -15,6 +15,7 @@ from paceline import __version__
 from paceline.cli.commands import (
     board,
     calibrate,
+    capability,
     capacity,
     compare,
     demo,
@@ -46,7 +47,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Commands that put load on an endpoint.
 _LOADING = (
     *("paceline measure", "paceline compare", "paceline sweep", "paceline capacity", "paceline demo"),
-    *("paceline runs resume", "paceline study resume"),
+    *("paceline runs resume", "paceline study resume", "paceline capability run"),
 )
 
 app = typer.Typer(
@@ -83,6 +84,7 @@ app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("capacity")(capacity.capacity)
 app.add_typer(study.app, name="study")
+app.add_typer(capability.app, name="capability")
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)

@@ -1,6 +1,7 @@
 """From a stored run to what the user asked to see: the terminal, and files."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paceline.cli.output import STDOUT, talk, write_output
@@ -32,15 +33,25 @@ def request_words(workload: "WorkloadSpec") -> str:
     return workload_words(workload.to_dict())
 
 
-def conclude(result: "RunResult", flags: "ReportFlags") -> int:
-    """Report a run that has ended, and return the exit code."""
+def conclude(result: "RunResult", flags: "ReportFlags", *, scores_path: Path | None = None) -> int:
+    """Report a run that has ended, and return the exit code.
+
+    Of a capability probe its scores too, which also go to `scores_path`.
+    """
+    from paceline.cli.scoring import scores_after, show_scores
     from paceline.store.runs import open_run
 
     if result.state == "interrupted":
         talk("interrupted: this is the report of what there is")
-    report = report_of(open_run(result.run_id))
+    run = open_run(result.run_id)
+    # Before the digest, which has them.
+    scores = scores_after(run)
+    report = report_of(run)
     keep_digest(report)
-    emit(report, flags)
+    on_stdout = STDOUT in (*flags.paths().values(), scores_path)
+    emit(report, flags, data_on_stdout=on_stdout)
+    if scores is not None:
+        show_scores(scores, scores_path, data_on_stdout=on_stdout)
     if result.store_error is not None:
         talk(f"error: the run ended early: {result.store_error.message}")
         if result.store_error.hint:
@@ -85,13 +96,13 @@ def report_of(run: "StoredRun") -> "Report":
     return build_report(run, local_tokens=local_tokens)
 
 
-def emit(report: "Report", flags: "ReportFlags") -> None:
+def emit(report: "Report", flags: "ReportFlags", *, data_on_stdout: bool = False) -> None:
     """Print the report, and write it in every format that was asked for.
 
     What goes to stdout as data is alone there: the report for people then goes to stderr.
     """
     paths = flags.paths()
-    print_report(report, data_on_stdout=STDOUT in paths.values())
+    print_report(report, data_on_stdout=data_on_stdout or STDOUT in paths.values())
     for option, path in paths.items():
         if path is not None:
             write_output(path, rendered(report, option))

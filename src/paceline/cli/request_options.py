@@ -185,7 +185,7 @@ class RequestFlags:
             "temperature": self.temperature,
             "streaming": self.stream,
             "stream_usage": self.usage,
-            "extra": None if self.extra_body is None else _extra(self.extra_body),
+            "extra": None if self.extra_body is None else parse_extra(self.extra_body),
             "data": self._data(),
             "trace": self._trace(),
         }
@@ -251,7 +251,8 @@ def _window(text: str) -> tuple[float, float | None]:
 _EXTRA_HINT = "write one object, in single quotes: --extra-body '{\"ignore_eos\": true}'"
 
 
-def _extra(text: str) -> dict[str, Any]:
+def parse_extra(text: str) -> dict[str, Any]:
+    """The object that --extra-body is. Raises ConfigError."""
     try:
         document = json.loads(text)
     except ValueError as error:

@@ -204,6 +204,8 @@ def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
     parts = [str(workload["name"])] if workload.get("name") else []
     if workload.get("call"):
         return ", ".join([*parts, *_calls_words(workload)])
+    if probe := workload.get("probe"):
+        return ", ".join([*parts, *_probe_words(probe, workload)])
     for origin in ("data", "trace"):
         if file := workload.get(origin):
             what = _ROWS.get(file.get("rows") or "", "prompts")
@@ -219,6 +221,13 @@ def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
     elif workload.get("max_tokens"):
         parts.append(f"answers of at most {workload['max_tokens']} tokens")
     return ", ".join([*parts, *_beginning_words(workload)])
+
+
+def _probe_words(probe: dict[str, Any], workload: dict[str, Any]) -> list[str]:
+    families = probe.get("families") or ()
+    kinds = f"{len(families)} families" if len(families) > 1 else str(families[0])
+    limit = f"answers of at most {workload['max_tokens']} tokens" if workload.get("max_tokens") else ""
+    return [part for part in (f"{probe.get('items')} problems of {kinds}", limit) if part]
 
 
 def _beginning_words(workload: dict[str, Any]) -> list[str]:

@@ -42,14 +42,14 @@ def share_difference(a: tuple[int, int], b: tuple[int, int], confidence: float =
     """
     if not (a[1] and b[1]):
         return Interval(math.nan, None, None)
-    (p_a, lo_a, hi_a), (p_b, lo_b, hi_b) = _score(*a, confidence), _score(*b, confidence)
+    (p_a, lo_a, hi_a), (p_b, lo_b, hi_b) = score_interval(*a, confidence), score_interval(*b, confidence)
     apart = p_b - p_a
     lo = apart - math.hypot(p_b - lo_b, hi_a - p_a)
     hi = apart + math.hypot(hi_b - p_b, p_a - lo_a)
     return Interval(apart, lo, hi)
 
 
-def _score(k: int, n: int, confidence: float) -> tuple[float, float, float]:
+def score_interval(k: int, n: int, confidence: float) -> tuple[float, float, float]:
     """A share and its score interval (Wilson 1927)."""
     from scipy.special import ndtri
 

@@ -1,16 +1,53 @@
 """Capability scores: of a probe beside its run, and those of other benchmarks that were imported."""
 
 import json
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from paceline.errors import StoreError
-from paceline.store.atomic import write_text
+from paceline.store.atomic import make_folder, write_text
 from paceline.store.document import read_document
+from paceline.store.paths import home
 
 SCORES_NAME = "capability.json"
 SCHEMA = "paceline.capability/1"
+IMPORTED_SCHEMA = "paceline.scores/1"
+PROBE = "probe"
+"""The benchmark that Paceline makes itself."""
+
+
+@dataclass(frozen=True)
+class ImportedScore:
+    """What somebody has found a model to be capable of.
+
+    version, date: of the benchmark, and when it was run, as the file says. score: a share, 0 to 1. solved, n:
+    counts where they are known, from which the interval is exact. stderr: of the score, as the file says.
+    provider, tier: None: it is of the model, whoever serves it. source: where it is from.
+    """
+
+    model: str
+    benchmark: str
+    version: str
+    date: str
+    score: float
+    solved: int | None = None
+    n: int | None = None
+    stderr: float | None = None
+    provider: str | None = None
+    tier: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class DamagedScores:
+    """A file of scores that cannot be read, and why."""
+
+    path: Path
+    why: str
 
 
 def save_run_scores(folder: Path, document: Mapping[str, Any]) -> None:
@@ -31,3 +68,67 @@ def run_scores(folder: Path) -> dict[str, Any] | None:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise StoreError(f"{path} is no {SCHEMA}", hint)
     return document
+
+
+def scores_folder(at: Path | None = None) -> Path:
+    """The folder of imported scores; `at`: another home."""
+    return (at or home()) / "scores"
+
+
+def save_scores(scores: Sequence[ImportedScore], source: Mapping[str, Any], at: Path | None = None) -> Path:
+    """Keep imported scores as a `paceline.scores/1` document of their own. Raises StoreError.
+
+    source: `file` and `format` they were read from, and whatever else tells where they are from.
+    """
+    folder = scores_folder(at)
+    make_folder(folder)
+    moment = datetime.now(UTC)
+    path = folder / f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}.json"
+    document = {
+        "schema": IMPORTED_SCHEMA,
+        "imported_at": moment.isoformat(timespec="seconds"),
+        "source": dict(source),
+        "scores": [asdict(one) for one in scores],
+    }
+    write_text(path, json.dumps(document, indent=2) + "\n")
+    return path
+
+
+def imported_scores(at: Path | None = None) -> tuple[list[ImportedScore], list[DamagedScores]]:
+    """All imported scores, those imported last at the end, and the files that cannot be read."""
+    found: list[ImportedScore] = []
+    damaged: list[DamagedScores] = []
+    for path in sorted(scores_folder(at).glob("*.json")):
+        try:
+            found += _scores_of(path)
+        except (StoreError, ValueError, TypeError, KeyError) as error:
+            why = error.message if isinstance(error, StoreError) else str(error)
+            damaged.append(DamagedScores(path, why))
+    return found, damaged
+
+
+def _scores_of(path: Path) -> list[ImportedScore]:
+    document = read_document(path, "import the scores again")
+    if not isinstance(document, dict) or document.get("schema") != IMPORTED_SCHEMA:
+        raise ValueError(f"it is no {IMPORTED_SCHEMA}")
+    names = {one.name for one in fields(ImportedScore)}
+    return [
+        _checked(ImportedScore(**{k: v for k, v in one.items() if k in names})) for one in document["scores"]
+    ]
+
+
+def _checked(score: ImportedScore) -> ImportedScore:
+    """ValueError for what no import writes: figures are made of it."""
+    texts = (score.model, score.benchmark, score.version, score.date)
+    counts = (score.solved, score.n)
+    if not all(isinstance(one, str) and one for one in texts):
+        raise ValueError("a score without model, benchmark, version or date")
+    if not isinstance(score.score, int | float) or not 0.0 <= score.score <= 1.0:
+        raise ValueError(f"the score of {score.model} is no share")
+    if any(one is not None and not isinstance(one, int) for one in counts) or (
+        score.n is not None and score.n <= 0
+    ):
+        raise ValueError(f"the counts of {score.model} are none")
+    if score.solved is not None and not (score.n is not None and 0 <= score.solved <= score.n):
+        raise ValueError(f"{score.model} solved {score.solved} of {score.n}")
+    return score

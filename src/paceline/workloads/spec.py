@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from paceline.config import validate
 from paceline.workloads.calls import CallSpec, check_calls
+from paceline.workloads.capability.spec import ProbeSpec
 from paceline.workloads.datasets.spec import DataSpec
+from paceline.workloads.equivalence_spec import EquivalenceSpec
 from paceline.workloads.lengths import MAX_TOKENS, Lengths
 from paceline.workloads.traces.spec import TraceSpec
 
@@ -34,12 +36,13 @@ _Tokens = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-def check_origin(*, calls: bool, data: bool, trace: bool, shared: bool) -> None:
+def check_origin(*, calls: bool, data: bool, trace: bool, shared: bool, probe: bool = False) -> None:
     """ValueError where jobs would come from two places, or generated text be mixed into a file's."""
-    origins = [name for name, given in (("call", calls), ("data", data), ("trace", trace)) if given]
+    given = {"call": calls, "data": data, "trace": trace, "probe": probe}
+    origins = [name for name, one in given.items() if one]
     if len(origins) > 1:
         raise ValueError(f"jobs come from one place: give one of `{'`, `'.join(origins)}`")
-    if shared and (data or trace):
+    if shared and (data or trace or probe):
         raise ValueError(
             "`shared_prefix_tokens` and `cached_share` are of generated text, and "
             f"`{origins[0]}` brings its own"
@@ -60,7 +63,8 @@ class WorkloadSpec(BaseModel):
     its cache. extra: further fields of the body, as the server knows them. call: the calls of a job. slo and
     job_slo: limits by metric, of calls and of jobs. reading_tok_s: the reader's pace for fluidity.
     jobs_per_day, worth_usd_per_hour: how many there are, and what an hour saved is worth. data, trace: the
-    jobs come from a file.
+    jobs come from a file. probe: they are problems of a capability probe, whose answers have no limit but
+    `max_tokens`. equivalence: prompts, each asked more than once.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -91,6 +95,8 @@ class WorkloadSpec(BaseModel):
     call: tuple[CallSpec, ...] = ()
     data: DataSpec | None = None
     trace: TraceSpec | None = None
+    probe: ProbeSpec | None = None
+    equivalence: EquivalenceSpec | None = None
 
     @field_validator("extra")
     @classmethod
@@ -115,8 +121,11 @@ class WorkloadSpec(BaseModel):
             calls=bool(self.call),
             data=self.data is not None,
             trace=self.trace is not None,
+            probe=self.probe is not None,
             shared=bool(self.cached_share or self.shared_prefix_tokens),
         )
+        if self.equivalence is not None and (self.call or self.trace is not None):
+            raise ValueError("`equivalence` asks prompts that stand alone: it takes no `call` and no `trace`")
         if self.cached_share and self.shared_prefix_tokens:
             raise ValueError("`cached_share` and `shared_prefix_tokens` say the same in two ways; give one")
         for call in self.call:
