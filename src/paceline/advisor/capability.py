@@ -54,9 +54,9 @@ def all_scores(
 def capability_of(scores: AllScores, key: OfferKey, benchmark: str = PROBE) -> Figure:
     """The share of the benchmark's items that an offer solves, with its 95 % interval.
 
-    The offer's own probes of one version, asked in one way, are added up: those like the latest, and of a seed one. Else an
-    imported score: of the offer, else of the model, whoever serves it, and the note says so. Without either
-    there is no value, and the note says what to do.
+    The offer's own probes of one version, asked in one way, are added up: those like the latest, and of each
+    seed one. Else an imported score: of the offer, else of the model, whoever serves it, and the note says
+    so. Without either there is no value, and the note says what to do.
     """
     if benchmark == PROBE:
         mine = [one for one in scores.probes if one.key == key]
