@@ -1,22 +1,42 @@
 """The bill of one job of a workload at one offer, from the tokens that were measured."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from paceline.advisor.evidence import OfferEvidence
 from paceline.advisor.figures import Figure
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.stats.frame import Ints
+from paceline.stats.means import mean_estimate
+from paceline.units import format_percentage
+from paceline.workloads.asked_tokens import asked_tokens
+from paceline.workloads.spec import WorkloadSpec
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+DAYS_PER_MONTH = 30
+_TOKENS = {
+    "prompt": "prompt_tokens",
+    "cached": "cached_tokens",
+    "cache_write": "cache_write_tokens",
+    "completion": "completion_tokens",
+    "reasoning": "reasoning_tokens",
+}
+_PARTS = ("input", "cache_read", "cache_write", "output", "requests")
 
 
 @dataclass(frozen=True)
 class JobCosts:
-    """usd: of each sampled job, float64[j]; block: what a bootstrap draws it with, int64[j], from 0."""
+    """usd: of each sampled job that ended well, float64[j]; block: what a bootstrap draws it with, int64[j].
+
+    Blocks have the numbers of `OfferEvidence.blocks`. A job whose tokens are not known is not among them.
+    """
 
     usd: Floats
     block: Ints
@@ -26,10 +46,11 @@ class JobCosts:
 class Bill:
     """usd_per_job, and where the workload says how many jobs a day, usd_per_day and usd_per_month (30 days).
 
-    parts: USD of a job for `input`, `cache_read`, `cache_write`, `output` (reasoning is in it), `reasoning` (of
-    which), `requests`, or `hardware`. tokens: mean of a job. basis: whose tokens: `measured`, or `asked` (the
-    workload's own lengths, without reasoning). price: PriceUnknown where there is none; figures then have no
-    value, and say so.
+    parts: USD of a job for `input`, `cache_read`, `cache_write`, `output` (reasoning is in it), `reasoning`
+    (of which), `requests`, or `hardware`. tokens: mean of a job: `prompt` (with both of the cache), `cached`,
+    `cache_write`, `completion` (with reasoning), `reasoning`; one that nobody says is not there. basis: whose
+    tokens: `measured`, or `asked` (the workload's own lengths, without reasoning). price: PriceUnknown where
+    there is none; figures then have no value, and say so. notes: what is in the bill and what is not.
     """
 
     usd_per_job: Figure
@@ -41,3 +62,220 @@ class Bill:
     jobs_per_day: float | None
     price: Price | PriceUnknown
     notes: tuple[str, ...] = ()
+
+
+def bill_of(
+    evidence: OfferEvidence,
+    price: Price | PriceUnknown,
+    workload: WorkloadSpec | None = None,
+    *,
+    jobs_per_day: float | None = None,
+) -> Bill:
+    """The bill of a mean job, of those that ended well.
+
+    workload: says how many jobs a day there are, unless `jobs_per_day` does. The interval is that of the mean
+    over blocks of requests, or of whole jobs.
+    """
+    jobs = _Jobs.of(evidence)
+    notes = [*jobs.notes(), *(["token counts are approximate"] if _approximate(evidence) else [])]
+    if isinstance(price, PriceUnknown):
+        figure, parts = _unknown(price), dict[str, float]()
+    else:
+        figure, parts, more = _measured(jobs, evidence, price)
+        notes += more
+    a_day = jobs_per_day if jobs_per_day is not None or workload is None else workload.jobs_per_day
+    return _bill(figure, parts, jobs.mean_tokens(), "measured", price, notes, jobs_per_day=a_day)
+
+
+def _measured(
+    jobs: "_Jobs", evidence: OfferEvidence, price: Price
+) -> tuple[Figure, dict[str, float], list[str]]:
+    """USD of a job, its parts, and what there is to say of them."""
+    usd, parts = _costs(jobs, evidence, price)
+    known = jobs.ok & ~np.isnan(usd)
+    notes = _notes_of_price(evidence, price)
+    ok, left_out = int(jobs.ok.sum()), int(jobs.ok.sum() - known.sum())
+    if not known.any():
+        why = _why_left_out(price) if ok else "no job ended well"
+        return Figure(None, note=f"not known: {why}"), {}, notes
+    if left_out:
+        notes.append(f"{left_out:,} of {ok:,} jobs are left out: {_why_left_out(price)}")
+    means = {name: float(value[known].mean()) for name, value in parts.items()}
+    found = mean_estimate(usd[known], jobs.block[known])
+    return Figure(found.value, found.lo, found.hi, found.n, found.needs_n), means, notes
+
+
+def job_costs(evidence: OfferEvidence, price: Price) -> JobCosts:
+    """What each sampled job that ended well has cost."""
+    jobs = _Jobs.of(evidence)
+    usd, _ = _costs(jobs, evidence, price)
+    known = jobs.ok & ~np.isnan(usd)
+    return JobCosts(usd[known], jobs.block[known])
+
+
+def asked_bill(
+    workload: WorkloadSpec, price: Price | PriceUnknown, *, jobs_per_day: float | None = None
+) -> Bill:
+    """The bill of an offer that was not measured with the workload, from the lengths that it asks for.
+
+    It has no interval: how long answers are, how much is reasoned and what a cache gives is not known. Raises
+    ConfigError for a workload whose files cannot be read.
+    """
+    asked = asked_tokens(workload)
+    jobs = int(asked.job[-1]) + 1 if len(asked.job) else 0
+
+    def a_job(values: Floats) -> float:
+        return float(values.sum()) / jobs if jobs else math.nan
+
+    tokens = {"prompt": a_job(asked.prompt), "completion": a_job(asked.output)}
+    parts = {}
+    if isinstance(price, PriceUnknown):
+        figure = _unknown(price)
+    elif price.kind == "hours":
+        figure = Figure(None, note="not known: own hardware is billed by what it does in an hour; measure it")
+    else:
+        costs = price.usd(asked.prompt, 0.0, 0.0, asked.output)
+        total = a_job(costs.total)
+        if math.isnan(total):
+            figure = Figure(
+                None, note="not known: the workload does not say how long its texts are; measure it"
+            )
+        else:
+            figure = Figure(total)
+            parts = {name: a_job(getattr(costs, name)) for name in ("input", "output", "requests")}
+    return _bill(
+        figure,
+        parts,
+        {name: value for name, value in tokens.items() if not math.isnan(value)},
+        "asked",
+        price,
+        ["tokens as the workload asks for them: no reasoning, nothing from a cache", *asked.notes],
+        jobs_per_day=jobs_per_day if jobs_per_day is not None else workload.jobs_per_day,
+    )
+
+
+@dataclass(frozen=True)
+class _Jobs:
+    """Jobs of the sample, in order. begins: the first request of each, int64[j]. ok: every call ended well.
+
+    run, block: int64[j]; elapsed_s: from the first sending to the last end, float64[j].
+    """
+
+    evidence: OfferEvidence
+    begins: Ints
+    ok: Bools
+    run: Ints
+    block: Ints
+    elapsed_s: Floats
+
+    @classmethod
+    def of(cls, evidence: OfferEvidence) -> "_Jobs":
+        columns, run = evidence.columns, evidence.run
+        job = columns["job"]
+        begins = np.flatnonzero(np.r_[True, (np.diff(run) != 0) | (np.diff(job) != 0)]) if len(job) else run
+        if not len(begins):
+            return cls(evidence, begins, np.empty(0, np.bool_), run, run, np.empty(0))
+        ended_s = columns["at_s"] + columns["elapsed_ms"] / 1e3
+        elapsed_s = np.maximum.reduceat(ended_s, begins) - np.minimum.reduceat(columns["at_s"], begins)
+        ok = np.logical_and.reduceat(evidence.well, begins)
+        return cls(evidence, begins, ok, run[begins], evidence.blocks[begins], elapsed_s)
+
+    def sums(self, of_requests: Floats) -> Floats:
+        """A column of requests summed over each job, float64[j]."""
+        return np.add.reduceat(of_requests, self.begins) if len(self.begins) else np.empty(0)
+
+    def mean_tokens(self) -> dict[str, float]:
+        """Mean of a job that ended well, of those jobs where it is said of every call."""
+        found = {}
+        for name, column in _TOKENS.items():
+            sums = self.sums(self.evidence.columns[column])[self.ok]
+            if not np.isnan(sums).all():
+                found[name] = float(np.nanmean(sums))
+        return found
+
+    def notes(self) -> list[str]:
+        """What became of the jobs that are in no figure."""
+        failed = len(self.ok) - int(self.ok.sum())
+        if not failed:
+            return []
+        share = format_percentage(failed / len(self.ok))
+        return [f"{share} of jobs did not end well and are in no figure; they may have cost as well"]
+
+
+def _costs(jobs: _Jobs, evidence: OfferEvidence, price: Price) -> tuple[Floats, dict[str, Floats]]:
+    """USD of each job, and of its parts, float64[j]; nan where it is not known."""
+    if price.kind == "hours":
+        usd = _of_hardware(jobs, evidence, price.usd_per_hour or 0.0)
+        return usd, {"hardware": usd}
+    columns = [evidence.columns[name] for name in _TOKENS.values()]
+    costs = price.usd(*columns)
+    parts = {name: jobs.sums(getattr(costs, name)) for name in _PARTS}
+    if not np.isnan(costs.reasoning).all():
+        parts["reasoning"] = jobs.sums(np.nan_to_num(costs.reasoning))
+    return jobs.sums(costs.total), parts
+
+
+def _of_hardware(jobs: _Jobs, evidence: OfferEvidence, usd_per_hour: float) -> Floats:
+    """USD of each job: what its run's hardware costs a second, over the run's jobs a second.
+
+    A job bears the cost of its run in proportion to its time: the mean is that of the run's throughput, and
+    jobs differ as their throughput would (Little 1961: as many are in flight as come a second, times their
+    time). nan for a run of which no throughput is known.
+    """
+    usd = np.full(len(jobs.ok), np.nan)
+    for place, digest in enumerate(evidence.digests):
+        rate_s = digest.requests_s if digest.jobs is None else digest.jobs_s
+        mine = jobs.ok & (jobs.run == place)
+        if rate_s and mine.any():
+            time_s = jobs.elapsed_s[mine]
+            share = time_s / time_s.mean() if time_s.mean() > 0.0 else np.ones(len(time_s))
+            usd[mine] = usd_per_hour / 3600.0 / rate_s * share
+    return usd
+
+
+def _unknown(price: PriceUnknown) -> Figure:
+    return Figure(None, note=f"unknown: {price.why}; {price.hint}")
+
+
+def _bill(  # noqa: PLR0917
+    usd_per_job: Figure,
+    parts: Mapping[str, float],
+    tokens: Mapping[str, float],
+    basis: Literal["measured", "asked"],
+    price: Price | PriceUnknown,
+    notes: Sequence[str],
+    *,
+    jobs_per_day: float | None,
+) -> Bill:
+    a_day = None if jobs_per_day is None else _times(usd_per_job, jobs_per_day)
+    a_month = None if a_day is None else _times(a_day, DAYS_PER_MONTH)
+    return Bill(usd_per_job, a_day, a_month, parts, tokens, basis, jobs_per_day, price, tuple(notes))
+
+
+def _times(figure: Figure, factor: float) -> Figure:
+    value, lo, hi = (None if one is None else one * factor for one in (figure.value, figure.lo, figure.hi))
+    return Figure(value, lo, hi, figure.n, figure.needs_n, figure.note)
+
+
+def _approximate(evidence: OfferEvidence) -> bool:
+    return any(one.approximate for one in evidence.digests)
+
+
+def _why_left_out(price: Price) -> str:
+    if price.kind == "hours":
+        return "their run was too short to tell how many jobs a second it did"
+    return "the server did not say how many tokens they had"
+
+
+def _notes_of_price(evidence: OfferEvidence, price: Price) -> list[str]:
+    if price.kind == "hours":
+        hour = price.usd_per_hour or 0.0
+        return [
+            f"own hardware at {evidence.load}: its bill is of this load alone; busy so all day it costs "
+            f"{hour * 24:,.2f} USD, and so it does when it is idle"
+        ]
+    read = price.rates.cache_read_usd_per_mtok
+    silent = bool(np.isnan(evidence.columns["cached_tokens"][evidence.well]).all())
+    if read is not None and silent and evidence.well.any():
+        return ["the server does not say what its cache gave: reckoned as nothing"]
+    return []

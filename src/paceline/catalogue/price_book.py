@@ -64,8 +64,8 @@ class PriceBook:
         """The price of an offer.
 
         endpoint, model: its URL, and what it calls the model; extra: further fields of the bodies.
-        known_price: the `price` table of the user's own offer. at: the date; of a day noon (UTC) counts, since
-        some prices change within it. Raises ConfigError where the user's own files contradict themselves.
+        known_price: the `price` table of the user's own offer. at: the date; of a day noon (UTC) counts,
+        since some prices change within it. Raises ConfigError where the user's own file contradicts itself.
         """
         moment = _moment(at)
         if self.file is not None:
@@ -116,10 +116,11 @@ def _of_offer(
         rates = Rates(**{name: float(value) for name, value in given.items()})
         return Price("tokens", rates, f"{where}, as of {day}", day).times(factor)
     try:
-        found = _fitting(key, extra, lambda variant: by_reference(provider, model, at, variant))
+        # As the gateway reckons it: what the body does not ask for is price_multiplier's to say.
+        found = by_reference(provider, model, at, body_variant(extra))
     except ConfigError as error:
         raise ConfigError(f"{where}: price: {error.message}", error.hint) from None
-    if found is None or found.price is None:
+    if found.price is None:
         raise ConfigError(
             f"{where}: price: genai-prices has no price a token of {provider}:{model}",
             "write the figures yourself",
@@ -129,7 +130,7 @@ def _of_offer(
 
 
 def _fitting(key: PricedKey, extra: Mapping[str, Any], look: _Look) -> Found | None:
-    """What the package knows, as the body asks; where that says nothing of the tier, as the tier is called."""
+    """What the package knows, as the body asks; where it says nothing of the tier, as the tier is called."""
     variant = body_variant(extra)
     found = look(variant)
     if found is None or variant or key.tier == STANDARD:

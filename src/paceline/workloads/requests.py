@@ -57,7 +57,7 @@ class RequestSource:
         start = self.next_index
         spec = self.spec
         own_tokens = spec.prompt_tokens.sample(spec.seed, "prompt_tokens", start, n)
-        limits = _output_limits(spec.output_tokens, spec.max_tokens, spec.seed, start, n)
+        limits = output_limits(spec.output_tokens, spec.max_tokens, spec.seed, start, n)
         bodies: list[bytes] = []
         hashes: list[str] = []
         for place, (tokens, limit) in enumerate(zip(own_tokens.tolist(), limits, strict=True)):
@@ -84,9 +84,10 @@ class RequestSource:
         return self._writer.write(index, tokens, common_tokens=common, unique=spec.unique_prefix)
 
 
-def _output_limits(
+def output_limits(
     lengths: Lengths | None, max_tokens: int | None, seed: int, start: int, n: int
 ) -> list[int] | list[None]:
+    """The limit on the answer of requests start..start+n-1; None where the model ends by itself."""
     if lengths is None:
         return [max_tokens] * n if max_tokens is not None else [None] * n
     drawn = lengths.sample(seed, "output_tokens", start, n)
