@@ -1,0 +1,102 @@
+"""What an advice weighs of one offer: the bill and the time of its jobs, as means with their spread."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.advisor.bill import DAYS_PER_MONTH, JobCosts, job_costs
+from paceline.advisor.board import BoardRow
+from paceline.advisor.identity import OfferKey
+from paceline.advisor.job_times import JobTimes, job_times
+from paceline.catalogue.price import Price
+from paceline.stats.positive_mean import MeanEstimate, mean_estimate
+
+Floats = npt.NDArray[np.float64]
+
+MS_PER_HOUR = 3_600_000.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One offer of a board."""
+
+    row: BoardRow
+
+    @property
+    def key(self) -> OfferKey:
+        """Which offer it is."""
+        return self.row.key
+
+    @property
+    def price(self) -> Price | None:
+        """None: unknown."""
+        return self.row.price if isinstance(self.row.price, Price) else None
+
+    @cached_property
+    def times(self) -> JobTimes:
+        """Of the sample's jobs."""
+        return job_times(self.row.evidence)
+
+    @cached_property
+    def costs(self) -> JobCosts | None:
+        """Of the sample's jobs that ended well; None without a price."""
+        return None if self.price is None else job_costs(self.row.evidence, self.price)
+
+    @cached_property
+    def bill(self) -> MeanEstimate | None:
+        """USD of a job; None where no price is known, or no tokens are."""
+        return mean_estimate(self.costs.usd) if self.costs is not None and len(self.costs.usd) else None
+
+    @cached_property
+    def time_ms(self) -> MeanEstimate:
+        """Of a job: the time in which its calls are under way, without tools and people."""
+        known = self.times.calls_ms[~np.isnan(self.times.calls_ms)]
+        return mean_estimate(known)
+
+    def total(self, worth_usd_per_hour: float) -> MeanEstimate | None:
+        """Bill and time of a job, USD, at what an hour is worth; None where there is no bill."""
+        if self.bill is None or not self.time_ms.n:
+            return None
+        worth = worth_usd_per_hour / MS_PER_HOUR
+        times = self.times.calls_ms[self.times.well]
+        if self.costs is not None and len(self.costs.usd) == len(times):
+            return mean_estimate(self.costs.usd + worth * times)
+        # As if the two rose and fell together: no less than any dependence gives.
+        parts = (self.bill, self.time_ms.scaled(worth))
+        value = sum(one.value for one in parts)
+        spread = sum(one.value * one.spread for one in parts if one.value) / value if value else 0.0
+        return MeanEstimate(value, spread, min(one.freedom for one in parts), min(one.n for one in parts))
+
+    def per(self, period: str) -> MeanEstimate | None:
+        """The bill per job, day or month; None where it is not known, or not how many jobs there are."""
+        bill, jobs = self.bill, self.row.bill.jobs_per_day
+        if period == "job" or bill is None:
+            return bill
+        return None if jobs is None else bill.scaled(jobs * (DAYS_PER_MONTH if period == "month" else 1.0))
+
+    @cached_property
+    def block_sums(self) -> Floats:
+        """By block: jobs with a bill, their USD, jobs with a time, their ms; float64[4, b]."""
+        times = self.times
+        count = int(self.row.evidence.blocks.max()) + 1 if len(times.block) else 1
+        timed = ~np.isnan(times.calls_ms)
+        sums = np.zeros((4, count))
+        if self.costs is not None:
+            sums[0] = np.bincount(self.costs.block, minlength=count)
+            sums[1] = np.bincount(self.costs.block, self.costs.usd, count)
+        sums[2] = np.bincount(times.block[timed], minlength=count)
+        sums[3] = np.bincount(times.block[timed], times.calls_ms[timed], count)
+        return sums
+
+    def draws(self, replicates: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Bill in USD and time in ms of a job, of the same drawn blocks, float64[replicates] each.
+
+        nan where not known.
+        """
+        sums = self.block_sums
+        drawn = rng.multinomial(sums.shape[1], np.full(sums.shape[1], 1.0 / sums.shape[1]), replicates)
+        billed, usd, timed, ms = (drawn @ row for row in sums)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return usd / billed, ms / timed

@@ -1,0 +1,101 @@
+"""A share of requests that depend on each other, with exact bounds at any error.
+
+The bounds are Clopper and Pearson's at the effective sample size n / inflation (Korn and Graubard 1998), where
+the inflation is that of the share's variance by what requests near each other, or calls of one job, have in
+common (`stats.dependence`, `stats.clusters`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.stats.clusters import Clusters
+from paceline.stats.dependence import FEWEST, Dependence
+from paceline.stats.frame import Ints
+
+Floats = npt.NDArray[np.float64]
+
+# Beyond this the normal score of a probability is of no use.
+_HIGHEST_P = 0.999
+MOST_NEEDED = 100_000
+"""A share that more observations than these would be needed for is too close to its limit to call."""
+
+
+@dataclass(frozen=True)
+class ShareEstimate:
+    """`met` of `n`; inflation: how many observations tell no more than one independent one; at least 1."""
+
+    met: float
+    n: int
+    inflation: float = 1.0
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.met / self.n if self.n else None
+
+    @property
+    def effective_n(self) -> float:
+        """Independent observations that would tell as much."""
+        return self.n / self.inflation
+
+    def lower(self, error: float) -> float:
+        """The share is at least this, but for a probability of `error`."""
+        return _lower(self.met / self.inflation, self.effective_n, error)
+
+    def upper(self, error: float) -> float:
+        """The share is at most this, but for a probability of `error`."""
+        return 1.0 - _lower((self.n - self.met) / self.inflation, self.effective_n, error)
+
+    def more_needed(
+        self, limit: float, *, above_error: float, below_error: float, fewest: int = 1
+    ) -> int | None:
+        """How many more observations would set it above or below `limit`, if share and inflation stay.
+
+        The fewest n, `fewest` at least, at which one of the bounds has passed the limit. None: more than
+        MOST_NEEDED.
+        """
+        share = self.value
+
+        def settled(n: int) -> bool:
+            size, met = n / self.inflation, n / self.inflation * (share or 0.0)
+            if share is not None and share < limit:
+                return 1.0 - _lower(size - met, size, below_error) < limit
+            return _lower(size if share is None else met, size, above_error) >= limit
+
+        low, high = max(self.n, fewest - 1), max(2 * self.n, fewest)
+        while not settled(high):
+            low, high = high, 2 * high
+            if low > self.n + MOST_NEEDED:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if settled(middle) else (middle, high)
+        needed = high - self.n
+        return needed if needed <= MOST_NEEDED else None
+
+
+def share_estimate(closeness: Floats, limit: float, jobs: Ints | None = None) -> ShareEstimate:
+    """The share of observations that are at most 1.
+
+    closeness: float64[n] in order of time, value over limit, inf for one that failed. limit: the share that it
+    will be held against. jobs: int64[n], the job of each; None where each is its own.
+    """
+    n = len(closeness)
+    met = int((closeness <= 1.0).sum())
+    p = min(max(limit, 1.0 - _HIGHEST_P), _HIGHEST_P)
+    # Infinities have ranks, and nothing but ranks counts.
+    finite = np.where(np.isfinite(closeness), closeness, np.finfo(np.float64).max)
+    inflation = 1.0
+    if jobs is not None and len(np.unique(jobs)) < n:
+        inflation = Clusters.of(finite, jobs).inflation(p, 1.0)
+    elif n >= FEWEST:
+        inflation = Dependence.of(finite).inflation(p, 1.0)
+    return ShareEstimate(met, n, min(max(inflation, 1.0), float(max(n, 1))))
+
+
+def _lower(met: float, n: float, error: float) -> float:
+    from scipy.special import betaincinv
+
+    return float(betaincinv(met, n - met + 1.0, error)) if met > 0.0 else 0.0
