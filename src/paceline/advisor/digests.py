@@ -1,21 +1,28 @@
 """Digests of all stored runs: those that are kept, and the others made from their runs."""
 
+import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paceline.advisor.digest import COLUMNS, VERSION, Digest, digest_of
+from paceline.advisor.digest import COLUMNS, VERSION, Digest, Floats
+from paceline.advisor.evidence import pool_share
+from paceline.advisor.thinning import evenly, spread
 from paceline.errors import StoreError
-from paceline.report.model import Report, build_report
-from paceline.store.digests import KeptDigest, keep_digests, kept_digests
-from paceline.store.index import UNREADABLE
-from paceline.store.manifest import MANIFEST_NAME
-from paceline.store.paths import home, runs_folder
-from paceline.store.runs import list_runs, open_run
+from paceline.store.digests import KeptDigest, KeptHead, keep_digests, kept_digests, kept_samples
+from paceline.store.index import UNREADABLE, Index
+from paceline.store.lock import living_state
+from paceline.store.paths import MANIFEST_NAME, home, runs_folder
 from paceline.store.scores import SCORES_NAME, run_scores
+
+if TYPE_CHECKING:
+    from paceline.report.model import Report
 
 Watch = Callable[[int, int], None]
 # A run that still grows is read again after this many times what reading it took, and not within a minute.
@@ -41,57 +48,142 @@ class AllDigests:
 def all_digests(*, watch: Watch = lambda *_: None, at: Path | None = None) -> AllDigests:
     """The digest of every stored run that can be read; `watch` gets how many were made, of how many to make.
 
-    A run that still grows (live traffic) has the digest of a moment ago.
+    A run that still grows (live traffic) has the digest of a moment ago. Samples are as large as figures of
+    an offer take of each of its runs.
     """
     where = at or home()
-    entries = list_runs(at=where)
+    entries = Index(where).entries()
     kept = kept_digests(where)
-    found: dict[str, Digest] = {}
+    good: dict[str, Digest] = {}
     missing, problems = [], []
     for entry in entries:
         if entry.state == UNREADABLE:
-            problems.append(Problem(entry.id, "its run.json cannot be read"))
+            hint = "put its run.json right, or delete the run"
+            problems.append(Problem(entry.id, f"its run.json cannot be read: {hint}"))
             continue
-        digest = _still_good(kept.get(entry.id), _stamp(where, entry.id), running=entry.state == "running")
+        running = living_state(entry.state, runs_folder(where) / entry.id) == "running"
+        digest = _still_good(kept.get(entry.id), _stamp(where, entry.id), running=running)
         if digest is None:
             missing.append(entry.id)
         else:
-            found[entry.id] = digest
-    for number, run_id in enumerate(missing):
-        watch(number, len(missing))
-        try:
-            found[run_id] = keep(build_report(open_run(run_id, at=where)), at=where)
-        except StoreError as error:
-            problems.append(Problem(run_id, error.message))
-    if missing:
-        watch(len(missing), len(missing))
+            good[entry.id] = digest
+    made, unreadable = _made(missing, where, watch)
+    shares = _shares([*good.values(), *made])
+    samples = _samples(
+        {run_id: (kept[run_id].made_at_s, digest) for run_id, digest in good.items()}, shares, where
+    )
+    # Replaced by another process in between, or damaged.
+    more, also = _made([run_id for run_id in good if run_id not in samples], where, watch)
+    found = [replace(good[run_id], sample=sample) for run_id, sample in samples.items()]
+    found += [replace(one, sample=_thinned(one, shares[_group(one)])) for one in (*made, *more)]
     keep_digests([], kept.keys() - {entry.id for entry in entries}, at=where)
-    digests = sorted(found.values(), key=lambda one: (one.started_at, one.run_id))
-    return AllDigests(tuple(digests), tuple(problems))
+    digests = sorted(found, key=lambda one: (one.started_at, one.run_id))
+    return AllDigests(tuple(digests), (*problems, *unreadable, *also))
 
 
-def keep(report: Report, *, at: Path | None = None, since_s: float | None = None) -> Digest:
-    """Make and keep the digest of a report's run. Raises StoreError when its scores cannot be read."""
+def keep(
+    report: "Report", *, at: Path | None = None, since_s: float | None = None, stamp: int | None = None
+) -> Digest:
+    """Make and keep the digest of a report's run. Raises StoreError when its scores cannot be read.
+
+    since_s: when reading the run began (`time.perf_counter`). stamp: of the run before it was read, where it
+    may have grown since.
+    """
+    from paceline.advisor.digesting import digest_of
+
     where = at or home()
     begun_s = time.perf_counter() if since_s is None else since_s
     run_id = report.manifest.id
-    stamp = _stamp(where, run_id)
-    digest = digest_of(report, stamp=stamp, capability=run_scores(runs_folder(where) / run_id))
-    sample = np.stack([digest.sample[name] for name in COLUMNS])
+    was = _stamp(where, run_id) if stamp is None else stamp
+    digest = digest_of(report, stamp=was, capability=run_scores(runs_folder(where) / run_id))
     took_s = time.perf_counter() - begun_s
-    keep_digests([KeptDigest(run_id, stamp, time.time(), took_s, digest.head(), sample.tobytes())], at=where)
+    raw = _bytes_of(digest.sample)
+    keep_digests([KeptDigest(run_id, was, time.time(), took_s, digest.head(), raw)], at=where)
     return digest
 
 
-def _still_good(kept: KeptDigest | None, stamp: int, *, running: bool) -> Digest | None:
+def _made(run_ids: Sequence[str], where: Path, watch: Watch) -> tuple[list[Digest], list[Problem]]:
+    """The digests of runs, made from their rows, and those of which none could be made."""
+    if not run_ids:
+        return [], []
+    from paceline.report.model import build_report
+    from paceline.store.runs import open_run
+
+    made, problems = [], []
+    for number, run_id in enumerate(run_ids):
+        watch(number, len(run_ids))
+        begun_s, stamp = time.perf_counter(), _stamp(where, run_id)
+        try:
+            report = build_report(open_run(run_id, at=where))
+            made.append(keep(report, at=where, since_s=begun_s, stamp=stamp))
+        except StoreError as error:
+            problems.append(Problem(run_id, f"{error.message}{f': {error.hint}' if error.hint else ''}"))
+    watch(len(run_ids), len(run_ids))
+    return made, problems
+
+
+_Group = tuple[str, ...]
+
+
+def _group(one: Digest) -> _Group:
+    """Equal for runs that are surely of one offer, workload and load: figures are made of them together."""
+    extra = json.dumps(one.extra, sort_keys=True) if one.extra else ""
+    said = (one.provider or "", one.tier or "", one.live_offer or "")
+    return (one.workload_key, one.load, one.endpoint, one.model, *said, extra)
+
+
+def _shares(digests: Iterable[Digest]) -> dict[_Group, int]:
+    """How many requests of each run figures are made from, at most, by group."""
+    return {group: pool_share(runs) for group, runs in Counter(map(_group, digests)).items()}
+
+
+def _samples(
+    good: Mapping[str, tuple[float, Digest]], shares: Mapping[_Group, int], where: Path
+) -> dict[str, dict[str, Floats]]:
+    """The samples of kept digests; `good`: with the instant at which each was made."""
+    wanted = {
+        run_id: (made_at_s, _ROW_BYTES * shares[_group(one)] if one.jobs is None else -1)
+        for run_id, (made_at_s, one) in good.items()
+    }
+    found = {}
+    for run_id, raw in kept_samples(wanted, where).items():
+        with suppress(ValueError):
+            found[run_id] = _sample_of(raw)
+    return found
+
+
+_ROW_BYTES = 8 * len(COLUMNS)
+
+
+def _bytes_of(sample: Mapping[str, Floats]) -> bytes:
+    """Row by row, in an order of which every beginning is spread evenly over the run."""
+    rows = np.stack([sample[name] for name in COLUMNS], axis=1)
+    return rows[spread(sample["job"])].tobytes()
+
+
+def _sample_of(raw: bytes) -> dict[str, Floats]:
+    """From bytes, or their beginning, in order of time. Raises ValueError for what are none."""
+    rows = np.frombuffer(raw).reshape(-1, len(COLUMNS))
+    order = np.lexsort((rows[:, COLUMNS.index("job")], rows[:, COLUMNS.index("at_s")]))
+    return dict(zip(COLUMNS, rows[order].T.copy(), strict=True))
+
+
+def _thinned(one: Digest, most: int) -> Mapping[str, Floats]:
+    """The sample as it will be read when it is kept."""
+    if one.jobs is not None:
+        return one.sample
+    places = evenly(one.sample["job"], most)
+    return {name: values[places] for name, values in one.sample.items()}
+
+
+def _still_good(kept: KeptHead | None, stamp: int, *, running: bool) -> Digest | None:
     if kept is None or kept.head.get("version") != VERSION:
         return None
     rest_s = max(_REST * kept.took_s, _SHORTEST_REST_S)
     if kept.stamp != stamp and not (running and 0.0 <= time.time() - kept.made_at_s < rest_s):
         return None
     try:
-        sample = np.frombuffer(kept.sample).reshape(len(COLUMNS), -1)
-        return Digest.of(kept.head, dict(zip(COLUMNS, sample, strict=True)))
+        return Digest.of(kept.head, {})
     except (KeyError, TypeError, ValueError):
         return None
 

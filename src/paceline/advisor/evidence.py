@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from paceline.advisor.digest import COLUMNS, CUT, WELL, Digest
 from paceline.advisor.identity import KnownOffer, OfferKey, known_offer, offer_of
+from paceline.advisor.thinning import evenly
 from paceline.stats.frame import Ints
 from paceline.stats.quantiles import Estimate, quantile_estimate
 
 Floats = npt.NDArray[np.float64]
 
-MOST_POOLED = 8192
+MOST_POOLED = 4096
 """Requests that figures of one offer are made from, an equal number of each run; more only take time."""
+
+_FEWEST_OF_RUN = 16
 
 BLOCK = 20
 """Requests of a block: what is drawn together, since requests near each other share queues and caches."""
@@ -156,35 +159,21 @@ def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[
     return sorted(found, key=lambda one: (one.workload, one.workload_key, one.load, one.key))
 
 
+def pool_share(runs: int) -> int:
+    """Requests that each of so many runs gives to the figures of their offer, at most."""
+    return max(MOST_POOLED // runs, _FEWEST_OF_RUN)
+
+
 def _pool(digests: Sequence[Digest]) -> tuple[dict[str, Floats], Ints]:
     """The samples of runs in one, thinned evenly so that no run has more than its share.
 
     A run is thinned by whole jobs.
     """
-    share = max(MOST_POOLED // len(digests), 16)
-    kept = [_evenly(one.sample["job"], share) for one in digests]
+    share = pool_share(len(digests))
+    kept = [evenly(one.sample["job"], share) for one in digests]
     columns = {
         name: np.concatenate([one.sample[name][mine] for one, mine in zip(digests, kept, strict=True)])
         for name in COLUMNS
     }
     run = np.repeat(np.arange(len(digests)), [len(mine) for mine in kept]).astype(np.int64)
     return columns, run
-
-
-def _evenly(job: Floats, most: int) -> Ints:
-    """Places of about `most` requests at most, job by job in the order of their begin; jobs stay whole."""
-    n = len(job)
-    known, first, inverse = np.unique(job, return_index=True, return_inverse=True)
-    if n == len(known):
-        return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.int64)
-    rank = np.empty(len(known), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(known))
-    of_request = rank[inverse]
-    if n > most:
-        wanted = max(len(known) * most // n, 1)
-        chosen = np.zeros(len(known), np.bool_)
-        chosen[np.linspace(0, len(known) - 1, wanted).round().astype(np.int64)] = True
-        places = np.flatnonzero(chosen[of_request])
-    else:
-        places = np.arange(n)
-    return places[np.argsort(of_request[places], kind="stable")]

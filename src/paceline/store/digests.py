@@ -5,7 +5,7 @@ It is made anew when it is lost or damaged, and done without where it cannot be 
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS digests (
 
 
 @dataclass(frozen=True)
-class KeptDigest:
-    """head: a JSON document; sample: bytes; both are their maker's own. stamp: of what it was made from.
+class KeptHead:
+    """head: a JSON document, its maker's own. stamp: of what it was made from.
 
     made_at_s: unix time. took_s: how long making it took.
     """
@@ -34,6 +34,12 @@ class KeptDigest:
     made_at_s: float
     took_s: float
     head: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KeptDigest(KeptHead):
+    """With the sample: bytes, its maker's own."""
+
     sample: bytes
 
 
@@ -42,19 +48,44 @@ def digests_file(at: Path | None = None) -> Path:
     return (at or home()) / "digests.sqlite"
 
 
-def kept_digests(at: Path | None = None) -> dict[str, KeptDigest]:
-    """All that are kept, by run id; one that cannot be read is left out. Never fails."""
-    sql = "SELECT run_id, stamp, made_at_s, took_s, head, sample FROM digests"
-    if not digests_file(at).exists():
-        return {}
-    try:
-        rows = _with(at, lambda connection: connection.execute(sql).fetchall())
-    except (sqlite3.Error, OSError):
-        return {}
+def kept_digests(at: Path | None = None) -> dict[str, KeptHead]:
+    """All that are kept, by run id, without samples; one that cannot be read is left out. Never fails."""
+    sql = "SELECT run_id, stamp, made_at_s, took_s, head FROM digests"
     found = {}
-    for run_id, stamp, made_at_s, took_s, head, sample in rows:
+    for run_id, stamp, made_at_s, took_s, head in _read(at, lambda one: one.execute(sql).fetchall()):
         with suppress(ValueError, TypeError, RecursionError):
-            found[run_id] = KeptDigest(run_id, stamp, made_at_s, took_s, json.loads(head), sample)
+            found[run_id] = KeptHead(run_id, stamp, made_at_s, took_s, json.loads(head))
+    return found
+
+
+def kept_samples(wanted: Mapping[str, tuple[float, int]], at: Path | None = None) -> dict[str, bytes]:
+    """The first bytes of samples, by run id. `wanted`: `made_at_s` and how many bytes at most.
+
+    One that was replaced since is left out, and what cannot be read. Never fails.
+    """
+
+    def work(connection: sqlite3.Connection) -> list[tuple[str, bytes]]:
+        found = []
+        for row, run_id, made_at_s in connection.execute("SELECT rowid, run_id, made_at_s FROM digests"):
+            made, most = wanted.get(run_id, (None, 0))
+            if made == made_at_s:
+                # Not by SELECT, which reads the whole of it.
+                with connection.blobopen("digests", "sample", row, readonly=True) as blob:
+                    found.append((run_id, blob.read(most)))
+        return found
+
+    return dict(_read(at, work)) if wanted else {}
+
+
+def kept_heads(run_ids: Sequence[str], at: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The JSON documents alone of some runs, by run id, as far as they are kept. Never fails."""
+    if not run_ids:
+        return {}
+    sql = f"SELECT run_id, head FROM digests WHERE run_id IN ({', '.join('?' * len(run_ids))})"
+    found = {}
+    for run_id, head in _read(at, lambda one: one.execute(sql, tuple(run_ids)).fetchall()):
+        with suppress(ValueError, TypeError, RecursionError):
+            found[run_id] = json.loads(head)
     return found
 
 
@@ -73,6 +104,16 @@ def keep_digests(digests: Iterable[KeptDigest], gone: Iterable[str] = (), *, at:
     if rows or left:
         with suppress(sqlite3.Error, OSError):
             _with(at, work)
+
+
+def _read(at: Path | None, work: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
+    """What `work` finds; nothing where there is no cache, or it cannot be read."""
+    if not digests_file(at).exists():
+        return []
+    try:
+        return _with(at, work)
+    except (sqlite3.Error, OSError):
+        return []
 
 
 def _with(at: Path | None, work: Callable[[sqlite3.Connection], _Result]) -> _Result:

@@ -10,12 +10,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from paceline.errors import StoreError
-from paceline.store.manifest import MANIFEST_NAME, RunManifest, read_manifest
 from paceline.store.migrations import NewerIndexError, migrate
-from paceline.store.paths import index_file, runs_folder
+from paceline.store.paths import MANIFEST_NAME, index_file, runs_folder
+
+if TYPE_CHECKING:
+    from paceline.store.manifest import RunManifest
 
 _Result = TypeVar("_Result")
 _WAIT_S = 5.0
@@ -41,7 +43,7 @@ class Index:
         self._file = index_file(home)
         self._runs = runs_folder(home)
 
-    def put(self, manifest: RunManifest) -> None:
+    def put(self, manifest: "RunManifest") -> None:
         """Add a run or replace what is known of it. Never fails: `entries` mends what is missing."""
         stamp = self._stamp(manifest.id)
         with suppress(sqlite3.Error, NewerIndexError, OSError):
@@ -103,6 +105,9 @@ class Index:
             return 0
 
     def _read(self, run_id: str) -> IndexEntry:
+        # Of runs that have not changed no manifest is read, and most of the time none has.
+        from paceline.store.manifest import read_manifest
+
         try:
             return _entry(read_manifest(self._runs / run_id))
         except StoreError:
@@ -120,7 +125,7 @@ def _put(connection: sqlite3.Connection, entry: IndexEntry, stamp: int) -> None:
     )
 
 
-def _entry(manifest: RunManifest) -> IndexEntry:
+def _entry(manifest: "RunManifest") -> IndexEntry:
     return IndexEntry(
         id=manifest.id,
         name=manifest.name,

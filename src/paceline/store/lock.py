@@ -52,6 +52,11 @@ class WriterLock:
             self._handle = None
 
 
+def living_state(state: str, folder: Path) -> str:
+    """The state that a manifest names, or `interrupted` where its writer is gone."""
+    return "interrupted" if state == "running" and not is_locked(folder) else state
+
+
 def is_locked(folder: Path) -> bool:
     """Whether a living process is writing the run in `folder`."""
     try:

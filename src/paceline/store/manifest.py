@@ -12,8 +12,8 @@ from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import write_text
 from paceline.store.checks import check_calibration, check_imported, check_segments, check_slo
 from paceline.store.document import read_document
+from paceline.store.paths import MANIFEST_NAME
 
-MANIFEST_NAME = "run.json"
 SCHEMA: Literal["paceline.run/1"] = "paceline.run/1"
 LATEST = "latest"
 TIERS = ("standard", "fast", "ultra", "flex")

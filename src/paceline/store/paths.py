@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 HOME_VARIABLE = "PACELINE_HOME"
+MANIFEST_NAME = "run.json"
 
 
 def home() -> Path:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from paceline.errors import StoreError
 from paceline.store.atomic import store_error
 from paceline.store.index import Index, IndexEntry
-from paceline.store.lock import WriterLock, is_locked
+from paceline.store.lock import WriterLock, living_state
 from paceline.store.manifest import LATEST, RunManifest, read_manifest
 from paceline.store.parts import first_of_each, fitted, last_attempts, read_parts, read_table
 from paceline.store.paths import home, runs_folder
@@ -86,6 +86,17 @@ class RunEntry:
     endpoint: str
     model: str
     state: str
+
+    def to_dict(self) -> dict[str, str | None]:
+        """As in `paceline.runs/1`."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "started_at": self.started_at.isoformat() if self.started_at else None,
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "state": self.state,
+        }
 
 
 def open_run(ref: str, *, at: Path | None = None) -> StoredRun:
@@ -164,11 +175,6 @@ def find_id(ref: str, at: Path) -> str:
     longer = sorted({entry.name for entry in entries if entry.name and entry.name.startswith(f"{ref}:")})
     hint = f"there are {', '.join(longer[:_MOST_NAMED])}" if longer else "list them: paceline runs list"
     raise StoreError(f"no run has the id or name {ref!r}", hint)
-
-
-def living_state(state: str, folder: Path) -> str:
-    """The state that a manifest names, or `interrupted` where its writer is gone."""
-    return "interrupted" if state == "running" and not is_locked(folder) else state
 
 
 def _newest(entries: list[IndexEntry]) -> str:
