@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from paceline.report.usage import CSV_FIGURES, usage_csv, usage_dict, usage_json, usage_text, usd_words
+from paceline.report.cells import usd_words
+from paceline.report.usage import CSV_FIGURES, usage_csv, usage_dict, usage_json, usage_text
 from paceline.store.usage import BY, Usage, UsageQuery, usage
 from tests.support.ledger import append, attempt, entry
 from tests.support.ledger import usage as used

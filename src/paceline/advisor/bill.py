@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,9 @@ from paceline.catalogue.price import Price, PriceUnknown
 from paceline.stats.frame import Ints
 from paceline.stats.means import mean_estimate
 from paceline.units import format_percentage
-from paceline.workloads.asked_tokens import asked_tokens
-from paceline.workloads.spec import WorkloadSpec
+
+if TYPE_CHECKING:
+    from paceline.workloads.spec import WorkloadSpec
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -67,7 +68,7 @@ class Bill:
 def bill_of(
     evidence: OfferEvidence,
     price: Price | PriceUnknown,
-    workload: WorkloadSpec | None = None,
+    workload: "WorkloadSpec | None" = None,
     *,
     jobs_per_day: float | None = None,
 ) -> Bill:
@@ -114,13 +115,15 @@ def job_costs(evidence: OfferEvidence, price: Price) -> JobCosts:
 
 
 def asked_bill(
-    workload: WorkloadSpec, price: Price | PriceUnknown, *, jobs_per_day: float | None = None
+    workload: "WorkloadSpec", price: Price | PriceUnknown, *, jobs_per_day: float | None = None
 ) -> Bill:
     """The bill of an offer that was not measured with the workload, from the lengths that it asks for.
 
     It has no interval: how long answers are, how much is reasoned and what a cache gives is not known. Raises
     ConfigError for a workload whose files cannot be read.
     """
+    from paceline.workloads.asked_tokens import asked_tokens
+
     asked = asked_tokens(workload)
     jobs = int(asked.job[-1]) + 1 if len(asked.job) else 0
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.report.board_figures import FIGURES
-from paceline.report.usage import name_cell
+from paceline.report.cells import name_cell
 
 if TYPE_CHECKING:
     from paceline.advisor.bill import Bill

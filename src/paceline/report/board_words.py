@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paceline.report.board_figures import FIGURES
-from paceline.report.usage import usd_words
+from paceline.report.cells import usd_words
 from paceline.report.words import printable
 from paceline.stats.mover import Ends
 from paceline.units import format_number
@@ -94,7 +94,8 @@ def ends_of(figure: "Figure") -> Ends | None:
 
 def times_words(found: Ends) -> str:
     """A ratio with its interval: `0.41 times (0.38 to 0.44)`, `12 times (9.8 to 15)`."""
-    return f"{_times(found.value)} times ({_times(found.lo)} to {_times(found.hi)})"
+    value, lo, hi = (_times(one) for one in (found.value, found.lo, found.hi))
+    return f"{value} times" if lo == hi else f"{value} times ({lo} to {hi})"
 
 
 def _times(value: float) -> str:

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from paceline.report.cells import name_cell, usd_words
 from paceline.report.words import printable, shorten
 from paceline.store.usage import Usage, UsageRow
 from paceline.units import format_number
@@ -19,7 +20,6 @@ NO_NAME = "-"
 _TOTAL = "TOTAL"
 _SHORTEST_NAME = 5
 _TIMES = ("day", "hour")
-_FORMULA = ("=", "+", "-", "@", "\t")
 # What programs are given: below it a sum of float64 is noise.
 _MONEY_DIGITS, _SHARE_DIGITS = 12, 6
 # Of fewer streams the p95 is the maximum, or nearly.
@@ -36,8 +36,34 @@ def usage_text(usage: Usage, width: int | None = WIDTH) -> str:
         return f"no requests {_window(usage)}{_filters(usage)}\n"
     head = f"Requests {_window(usage)}{_filters(usage)}"
     tables = [_table(usage, columns, width) for columns in (_AMOUNTS, _SPEEDS)]
-    notes = _notes(usage)
+    notes = usage_notes(usage)
     return "\n".join([head, "", *tables[0], "", *tables[1], "", *notes]) + "\n"
+
+
+@dataclass(frozen=True)
+class UsageTable:
+    """For pages: cells as text; the first `names` of a row say which group it is."""
+
+    title: str
+    names: int
+    head: list[str]
+    rows: list[list[str]]
+    total: list[str]
+
+
+def usage_tables(usage: Usage) -> list[UsageTable]:
+    """The two tables of `usage_text`, with names uncut."""
+    names = len(usage.query.by)
+    return [
+        UsageTable(
+            title,
+            names,
+            [*usage.query.by, *(name.lower().replace("usd", "USD") for name, _ in columns)],
+            [[*_named(row, usage), *(shown(row, usage) for _, shown in columns)] for row in usage.rows],
+            ["all", *[""] * (names - 1), *(shown(usage.total, usage) for _, shown in columns)],
+        )
+        for title, columns in (("Tokens and cost", _AMOUNTS), ("Speed and shares", _SPEEDS))
+    ]
 
 
 def usage_dict(usage: Usage) -> dict[str, Any]:
@@ -80,13 +106,6 @@ def usage_csv(usage: Usage) -> str:
         told = [figures[name] for name in CSV_FIGURES]
         writer.writerow([*(name_cell(name) for name in row.group), *(_cell(value) for value in told)])
     return text.getvalue()
-
-
-def name_cell(name: str | None) -> str:
-    """What clients choose, as `X-Title`, must not become a formula of the spreadsheet that opens it."""
-    # Python 3.11's writer puts no quotation marks around a carriage return.
-    text = (name or "").replace("\r", " ")
-    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def _cell(value: Any) -> Any:
@@ -176,7 +195,8 @@ def _name_widths(by: Sequence[str], needed: list[int], room: int) -> list[int]:
     return widths
 
 
-def _notes(usage: Usage) -> list[str]:
+def usage_notes(usage: Usage) -> list[str]:
+    """What is to be said of its figures, a sentence each."""
     total = usage.total
     of, ok_of = "streamed requests", "requests of clients, without those that left"
     if usage.query.of_attempts:
@@ -228,14 +248,6 @@ def _short(n: int) -> str:
             return f"{value:.0f}" if not unit else f"{format_number(value)}{unit}"
         value /= 1000.0
     return f"{value:,.0f}T"
-
-
-def usd_words(usd: float) -> str:
-    """To the cent from a dollar on, below to three digits that say something."""
-    if usd >= 1.0 or usd == 0.0:
-        return f"{usd:,.2f}"
-    # Never as 1.2e-05: it is money.
-    return f"{usd:.{2 - math.floor(math.log10(usd))}f}"
 
 
 def _percent(share: float | None) -> str:

@@ -6,12 +6,14 @@ The row is described in docs/design/0001-border-and-row.md.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    # Most who need these types and constants have no table, and Arrow takes long to import.
+    import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,7 +33,7 @@ class Frame:
     A run may have millions of events, so event arrays are few; those of a table in one chunk are views of it.
     """
 
-    table: pa.Table
+    table: "pa.Table"
 
     @property
     def rows(self) -> int:
@@ -42,6 +44,9 @@ class Frame:
         """An integer column, int64[r], with MISSING for null and where there is no such column."""
         if column not in self.table.column_names:
             return np.full(self.rows, MISSING, np.int64)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         known: Any = pc.cast(self.table[column], pa.int64())
         return _numpy(pc.fill_null(known, MISSING)).astype(np.int64, copy=False)
 
@@ -51,12 +56,17 @@ class Frame:
 
     def equals(self, column: str, value: str) -> Bools:
         """Where a text column has `value`, bool[r]."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         texts: Any = self.table[column]
         equal: Any = pc.equal(texts, pa.scalar(value))
         return _numpy(pc.fill_null(equal, False)).astype(np.bool_, copy=False)
 
     def flat(self, column: str) -> npt.NDArray[Any]:
         """The items of a list column of all rows, [e]."""
+        import pyarrow.compute as pc
+
         lists: Any = self.table[column]
         return _numpy(pc.list_flatten(lists))
 
@@ -98,6 +108,8 @@ class Frame:
     @cached_property
     def event_counts(self) -> Ints:
         """Token-bearing events of each row, int64[r]."""
+        import pyarrow.compute as pc
+
         lists: Any = self.table["event_ns"]
         return _numpy(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
 
@@ -163,7 +175,7 @@ class Frame:
 
 
 def _numpy(array: Any) -> npt.NDArray[Any]:
-    if isinstance(array, pa.ChunkedArray):
+    if hasattr(array, "num_chunks"):
         # Of one chunk it would make a copy too.
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)

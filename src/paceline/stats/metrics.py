@@ -8,15 +8,17 @@ row is not `ok`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from paceline.stats.fluidity import fluidity
 from paceline.stats.frame import CONTENT, MISSING, TOOL_CALL, Bools, Frame, Ints
 from paceline.stats.tokens import TokenCounts, count_frame_tokens
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Floats = npt.NDArray[np.float64]
 Better = Literal["lower", "higher"]
@@ -139,7 +141,7 @@ def metric_info(name: str) -> MetricInfo:
 
 
 def derive(
-    rows: pa.Table,
+    rows: "pa.Table",
     origins: Mapping[int, int],
     *,
     reading_tok_s: float = 5.0,
@@ -173,7 +175,7 @@ def derive(
     return {name: by_name[name] for name in METRICS}
 
 
-def coalesced_share(rows: pa.Table) -> float | None:
+def coalesced_share(rows: "pa.Table") -> float | None:
     """Share of the chunk gaps whose event shared its socket read with another, so that they are upper bounds.
 
     None when there are no gaps.

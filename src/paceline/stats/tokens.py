@@ -7,12 +7,15 @@ for a token: the last two say `approximate` unless the usage total equals the nu
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from paceline.stats.frame import MISSING, REASONING, Bools, Frame, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class TokenSource(IntEnum):
@@ -71,7 +74,7 @@ class TokenTotals:
     mismatch_share: float | None
 
 
-def count_tokens(rows: pa.Table, local_tokens: npt.ArrayLike | None = None) -> TokenCounts:
+def count_tokens(rows: "pa.Table", local_tokens: npt.ArrayLike | None = None) -> TokenCounts:
     """Count the tokens of every row's events.
 
     `local_tokens`: int[e], a local tokenizer's count for each event in the order of the rows and their
@@ -121,7 +124,7 @@ def count_frame_tokens(frame: Frame, local_tokens: npt.ArrayLike | None = None) 
     )
 
 
-def token_totals(rows: pa.Table, counts: TokenCounts) -> TokenTotals:
+def token_totals(rows: "pa.Table", counts: TokenCounts) -> TokenTotals:
     """Totals over the rows of phase `measure` that ended well; `counts` belongs to the same rows."""
     frame = Frame(rows)
     ok = frame.well

@@ -318,7 +318,7 @@ def _table(
 
 def _bounds(key: "StoredKey", spent: dict[str, float] | None = None) -> str:
     """What it may do; what it has `spent` stands with its budgets, and in all."""
-    from paceline.report.usage import usd_words
+    from paceline.report.cells import usd_words
 
     told = {} if spent is None else {period: f" ({usd_words(usd)} spent)" for period, usd in spent.items()}
     said = [", ".join(key.models)] if key.models is not None else []
