@@ -57,6 +57,15 @@ class Case:
 
     def total(self, worth_usd_per_hour: float) -> MeanEstimate | None:
         """Bill and time of a job, USD, at what an hour is worth; None where there is no bill."""
+        if worth_usd_per_hour not in self._totals:
+            self._totals[worth_usd_per_hour] = self._total(worth_usd_per_hour)
+        return self._totals[worth_usd_per_hour]
+
+    @cached_property
+    def _totals(self) -> dict[float, MeanEstimate | None]:
+        return {}
+
+    def _total(self, worth_usd_per_hour: float) -> MeanEstimate | None:
         if self.bill is None or not self.time_ms.n:
             return None
         worth = worth_usd_per_hour / MS_PER_HOUR
