@@ -16,17 +16,19 @@ from markupsafe import Markup
 class Page:
     """What fills a template of `assets/`.
 
-    `charts`: Vega-Lite by the name that the template draws it under. `document`: the figures as JSON.
+    `charts`: Vega-Lite by the name that the template draws it under. `document`: the figures as JSON. `extras`:
+    assets, styles and ES modules, that it needs beyond those of every page.
     """
 
     template: str
     context: dict[str, Any]
     charts: dict[str, Any]
     document: str
+    extras: tuple[str, ...] = ()
 
     def as_file(self) -> str:
         """One HTML file: template, style, scripts, charts and figures, all inside it."""
-        return render_page(self.template, self.context, self.charts, self.document)
+        return _as_file(self)
 
     def filling(self) -> dict[str, Any]:
         """All that its template needs but what `page.html` itself has."""
@@ -34,17 +36,25 @@ class Page:
             **self.context,
             "charts": json_in_script(json.dumps(self.charts, allow_nan=False, separators=(",", ":"))),
             "document": json_in_script(self.document),
+            "extras": self.extras,
         }
 
 
 def render_page(template: str, context: dict[str, Any], charts: dict[str, Any], document: str) -> str:
     """One HTML file that needs no network: a `Page` as a file."""
+    return _as_file(Page(template, context, charts, document))
+
+
+def _as_file(made: Page) -> str:
+    styles = ("report.css", *(name for name in made.extras if name.endswith(".css")))
+    modules = [name for name in made.extras if name.endswith(".js")]
     page: str = (
         _environment()
-        .get_template(template)
+        .get_template(made.template)
         .render(
-            **Page(template, context, charts, document).filling(),
-            css=Markup(asset("report.css")),
+            **made.filling(),
+            css=Markup("\n".join(asset(name) for name in styles)),
+            modules=[Markup(asset(name)) for name in modules],
             dark=Markup(asset("dark.css")),
             script=Markup(asset("report.js")),
             bundle=Markup(chart_library().replace("</script", "<\\/script")),

@@ -7,20 +7,25 @@
   const AXES_PX = 78;
   // Legends of narrower charts are in one column: several would be cut.
   const NARROW_PX = 420;
+  // What numbers at the ends of lines take.
+  const NUMBERS_PX = 34;
+  // Names beside the ends of lines are numbers where the plot would be narrower than this.
+  const PLOT_PX = 300;
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function resolved(node, width) {
+  function resolved(node, width, numbered) {
     if (typeof node === "string") {
       const variable = /^var\((--[a-z-]+)\)$/.exec(node);
       return variable ? colour(variable[1]) : node;
     }
-    if (Array.isArray(node)) return node.map((item) => resolved(item, width));
+    if (Array.isArray(node)) return node.map((item) => resolved(item, width, numbered));
     if (node === null || typeof node !== "object") return node;
+    if (node.name === "numbered") return { ...node, value: numbered };
     return Object.fromEntries(
       Object.entries(node).map(([key, value]) => [
         key,
-        key === "columns" && width < NARROW_PX ? 1 : key === "width" && typeof value === "number" ? width : key === "datasets" ? value : resolved(value, width),
+        key === "columns" && width < NARROW_PX ? 1 : key === "width" && typeof value === "number" ? width : key === "datasets" ? value : resolved(value, width, numbered),
       ]),
     );
   }
@@ -45,15 +50,22 @@
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
     for (const element of figures) {
       const spec = specs[element.dataset.chart];
-      const width = Math.max(160, element.clientWidth - Number(element.dataset.axes || AXES_PX));
-      await vegaEmbed(element, { ...resolved(spec, width), config: config() }, {
+      const room = element.clientWidth - Number(element.dataset.axes || AXES_PX);
+      // Names beside the ends of lines have room of their own; where there is none, they are numbers.
+      const names = Number(element.dataset.names || 0);
+      const numbered = names ? room - names < PLOT_PX : room < NARROW_PX;
+      const width = Math.max(160, room - (numbered ? names && NUMBERS_PX : names));
+      element.classList.toggle("is-numbered", numbered);
+      await vegaEmbed(element, { ...resolved(spec, width, numbered), config: config() }, {
         mode: "vega-lite",
         renderer: "svg",
         // Expressions are interpreted: nothing is compiled that a content security policy would have to allow.
         ast: true,
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,
-        tooltip: { theme: dark ? "dark" : "light" },
+        // Styles of both lie in report.css: none is put into the page.
+        defaultStyle: false,
+        tooltip: { theme: dark ? "dark" : "light", disableDefaultStyle: true },
       });
     }
   }
@@ -67,6 +79,8 @@
     later = setTimeout(draw, 150);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  // The dashboard has a switch.
+  window.addEventListener("paceline-theme", draw);
 
   const save = document.getElementById("save");
   if (save) {

@@ -1,0 +1,106 @@
+"""A board as one HTML file, and as a part of a server's page.
+
+A server's page has the same table and charts: `page_of(board)` is a `report.page.Page`, whose `filling()` goes
+into a template that says `{% include "board_parts.html" %}` where the board is to stand; it needs the assets
+`report.css`, `dark.css`, `report.js`, and those that the page names in `extras`. Single macros (`board_table`,
+`chart`, `published_table` and others) are in `board_macros.html`; their contexts are those of `board_view`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paceline import __version__
+from paceline.report.board_charts import board_charts
+from paceline.report.board_dict import board_json
+from paceline.report.board_notes import (
+    choice_lines,
+    head_words,
+    mark_notes,
+    missing_notes,
+    next_steps,
+    see_words,
+    short_note,
+)
+from paceline.report.board_prices import prices_context
+from paceline.report.board_table import table_context
+from paceline.report.board_words import full_name
+from paceline.report.page import Page
+from paceline.report.words import printable
+from paceline.units import format_number
+
+if TYPE_CHECKING:
+    from paceline.advisor.board import Board
+    from paceline.advisor.evidence import OfferEvidence
+    from paceline.report.drawn import Drawn
+
+EXTRAS = ("board.css", "board.js")
+
+
+def render_board_html(
+    board: "Board",
+    *,
+    speed: str = "output_tok_s",
+    limits: Mapping[str, float] | None = None,
+    loads: Sequence["OfferEvidence"] = (),
+    more: Sequence["Drawn"] = (),
+) -> str:
+    """One self-contained file: the table, charts, published claims, prices, and all that is not in the table.
+
+    speed, limits, loads: see `board_charts`. more: further charts, as trends of offers.
+    """
+    return page_of(board, speed=speed, limits=limits, loads=loads, more=more).as_file()
+
+
+def page_of(
+    board: "Board",
+    *,
+    speed: str = "output_tok_s",
+    limits: Mapping[str, float] | None = None,
+    loads: Sequence["OfferEvidence"] = (),
+    more: Sequence["Drawn"] = (),
+) -> Page:
+    """What its page holds; parameters as in `render_board_html`."""
+    drawn = [*board_charts(board, speed=speed, limits=limits, loads=loads), *more]
+    context = {
+        "title": f"Board: {printable(board.workload or 'nothing measured yet')}",
+        "version": __version__,
+        "board_view": board_view(board, drawn),
+        "file_name": "board.json",
+    }
+    return Page("board.html", context, {chart.name: chart.spec for chart in drawn}, board_json(board), EXTRAS)
+
+
+def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
+    """What `board_parts.html` shows."""
+    return {
+        "head": head_words(board),
+        "says": see_words(board),
+        "next": next_steps(board),
+        "table": table_context(board),
+        "notes": [*short_note(board), *mark_notes(board), *missing_notes(board)],
+        "charts": drawn,
+        "published": [
+            {
+                "model": printable(one.model),
+                "tier": printable(one.tier or "not said"),
+                "rate": "-" if one.output_tok_s is None else format_number(one.output_tok_s),
+                "qualifier": printable(one.qualifier or ""),
+                "source": printable(one.source),
+                "as_of": printable(one.as_of),
+            }
+            for one in board.published
+        ],
+        "prices": prices_context(board),
+        "elsewhere": [
+            {
+                "offer": full_name(one.key),
+                "workload": printable(one.workload),
+                "load": printable(one.load),
+                "requests": f"{one.requests:,}",
+                "last": f"{one.last_at:%Y-%m-%d}",
+            }
+            for one in board.elsewhere
+        ],
+        "choices": choice_lines(board),
+        "problems": [{"run": one.run_id, "text": printable(one.text)} for one in board.problems],
+    }

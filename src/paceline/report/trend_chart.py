@@ -1,0 +1,142 @@
+"""An offer over time: the median of each hour with its interval, the level, and where it changed."""
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from paceline.report.board_figures import FIGURES
+from paceline.report.chart_axes import axis_of
+from paceline.report.charts import ACCENT, QUIET, SECOND, TEXT, WIDTH, Spec, inline, plain
+from paceline.report.line_chart import PANEL
+from paceline.units import format_number
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from paceline.advisor.trend import Trend
+
+HEIGHT = 240
+# Of trends by figures that no board has.
+_TITLES = {"e2e_p50_ms": "median E2E, ms"}
+
+
+def trend_chart(trend: "Trend") -> Spec | None:
+    """None where no hour has enough requests."""
+    if not trend.hours:
+        return None
+    title = trend_title(trend.figure)
+    rows = [
+        {
+            "at": _utc(hour.at),
+            "y": hour.median.value,
+            "lo": hour.median.lo,
+            "hi": hour.median.hi,
+            "n": hour.n,
+            "said": _interval(hour.median.lo, hour.median.hi),
+            "runs": ", ".join(hour.runs),
+        }
+        for hour in trend.hours
+    ]
+    ends = [end for row in rows for end in (row["y"], row["lo"], row["hi"]) if end is not None]
+    axis = axis_of(title, ends, zero=True)
+    base = alt.Chart(inline(rows))
+    x = alt.X("at:T", title="time, UTC", scale=alt.Scale(type="utc", padding=14))
+    y = alt.Y("y:Q", title=title, scale=axis.scale(), axis=axis.marks())
+    spans = (
+        base.transform_filter("isValid(datum.lo) && isValid(datum.hi)")
+        .mark_rule(color=ACCENT, strokeWidth=3, opacity=0.35)
+        .encode(x=x, y=alt.Y("lo:Q", title=title), y2="hi:Q")
+    )
+    dots = base.mark_point(filled=True, size=45, opacity=1, color=ACCENT).encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("at:T", title="hour, UTC", format="%Y-%m-%d %H:%M", formatType="utc"),
+            alt.Tooltip("y:Q", title=title, format=",.4~r"),
+            alt.Tooltip("said:N", title="95 % interval"),
+            alt.Tooltip("n:Q", title="requests"),
+            alt.Tooltip("runs:N"),
+        ],
+    )
+    chart: Any = alt.layer(*_changes(trend), spans, *_levels(trend), dots)
+    return plain(chart.properties(width=WIDTH, height=HEIGHT))
+
+
+def trend_title(figure: str) -> str:
+    """The name of a trend's figure with its unit."""
+    if figure in _TITLES:
+        return _TITLES[figure]
+    info = FIGURES[figure]
+    return info.label if info.unit in info.label else f"{info.label}, {info.unit}"
+
+
+def trend_table(trend: "Trend") -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Hours as text: head and rows."""
+    head = ("hour, UTC", trend_title(trend.figure), "95 % interval", "requests", "runs")
+    rows = tuple(
+        (
+            f"{hour.at:%Y-%m-%d %H:%M}",
+            format_number(hour.median.value),
+            _interval(hour.median.lo, hour.median.hi),
+            f"{hour.n:,}",
+            ", ".join(hour.runs),
+        )
+        for hour in trend.hours
+    )
+    return head, rows
+
+
+def _levels(trend: "Trend") -> list[Any]:
+    """The median of the hours between two changes, as a line."""
+    edges = [None, *(shift.at for shift in trend.shifts), None]
+    rows = []
+    for begin, end in pairwise(edges):
+        mine = [
+            hour
+            for hour in trend.hours
+            if (begin is None or hour.at >= begin) and (end is None or hour.at < end)
+        ]
+        if mine:
+            # Medians of hours are held against each other by ratios, so that their middle is, too.
+            level = math.exp(float(np.median([math.log(hour.median.value) for hour in mine])))
+            rows.append({"from": _utc(mine[0].at), "to": _utc(mine[-1].at), "y": level})
+    data = alt.Chart(inline(rows))
+    return [data.mark_rule(color=SECOND, strokeWidth=2).encode(x="from:T", x2="to:T", y="y:Q")]
+
+
+def _changes(trend: "Trend") -> list[Any]:
+    """Where the level changed: between the last hour of the old one and the first of the new."""
+    rows = [
+        {
+            "from": _utc(shift.after),
+            "to": _utc(shift.at),
+            "text": f"{shift.ratio:.2f} times ({shift.lo:.2f} to {shift.hi:.2f})",
+            "late": shift.at > trend.hours[len(trend.hours) // 2].at,
+        }
+        for shift in trend.shifts
+    ]
+    if not rows:
+        return []
+    data = alt.Chart(inline(rows))
+    band = data.mark_rect(color=QUIET, opacity=0.18).encode(x="from:T", x2="to:T")
+    rule = data.mark_rule(color=TEXT, strokeDash=[4, 3], opacity=0.8).encode(x="to:T")
+    names = []
+    for late in (False, True):
+        own = data.transform_filter(f"datum.late == {'true' if late else 'false'}")
+        for paint in ({"stroke": PANEL, "strokeWidth": 3.5, "color": PANEL}, {"color": TEXT}):
+            mark: Any = own.mark_text(
+                align="right" if late else "left", dx=-6 if late else 6, dy=8, baseline="top", **paint
+            )
+            names.append(mark.encode(x="to:T", y=alt.value(0), text="text:N"))
+    return [band, rule, *names]
+
+
+def _utc(at: "datetime") -> str:
+    return at.isoformat()
+
+
+def _interval(lo: float | None, hi: float | None) -> str:
+    return "not enough data" if lo is None or hi is None else f"{format_number(lo)} to {format_number(hi)}"
