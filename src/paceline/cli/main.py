@@ -13,11 +13,13 @@ import typer
 
 from paceline import __version__
 from paceline.cli.commands import (
+    bill,
     board,
     calibrate,
     capability,
     capacity,
     compare,
+    dashboard,
     demo,
     gateway,
     importing,
@@ -90,6 +92,7 @@ app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("board")(board.board)
+app.command("bill")(bill.bill)
 app.command("instant")(instant.instant)
 app.command("trend")(trend.trend)
 app.command("usage")(usage.usage)
@@ -97,6 +100,7 @@ app.command("show")(show.show)
 app.command("import")(importing.import_)
 app.add_typer(workload.app, name="workload")
 app.command("demo")(demo.demo)
+app.command("dashboard")(dashboard.dashboard)
 app.add_typer(gateway.app, name="gateway")
 app.add_typer(keys.app, name="keys")
 

@@ -107,6 +107,19 @@ class StudyEntry:
     state: str
     steps: int
 
+    def to_dict(self) -> dict[str, object]:
+        """As in `paceline.studies/1`."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "kind": self.kind,
+            "started_at": self.started_at.isoformat() if self.started_at else None,
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "state": self.state,
+            "steps": self.steps,
+        }
+
 
 class StudyWriter:
     """Writes a study while it goes on: what it holds is on the disk after each step."""

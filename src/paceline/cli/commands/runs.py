@@ -41,7 +41,7 @@ def list_(
 
     entries = list_runs()
     if as_json:
-        typer.echo(json.dumps({"schema": "paceline.runs/1", "runs": [_plain(entry) for entry in entries]}))
+        typer.echo(json.dumps({"schema": "paceline.runs/1", "runs": [entry.to_dict() for entry in entries]}))
     elif not entries:
         from paceline.cli.output import talk
         from paceline.store.paths import runs_folder
@@ -157,17 +157,6 @@ def resume(  # noqa: PLR0917
     with make_view(f"{prepared.target.display} {prepared.target.model}") as view:
         result = driver.resume(run.id, prepared, watch=view.update)
     return conclude(result, report)
-
-
-def _plain(entry: "RunEntry") -> dict[str, str | None]:
-    return {
-        "id": entry.id,
-        "name": entry.name,
-        "started_at": entry.started_at.isoformat() if entry.started_at else None,
-        "endpoint": entry.endpoint,
-        "model": entry.model,
-        "state": entry.state,
-    }
 
 
 def _table(entries: "list[RunEntry]", width: int | None = None) -> list[str]:

@@ -40,7 +40,7 @@ def list_(
     entries = list_studies()
     if as_json:
         typer.echo(
-            json.dumps({"schema": "paceline.studies/1", "studies": [_plain(entry) for entry in entries]})
+            json.dumps({"schema": "paceline.studies/1", "studies": [entry.to_dict() for entry in entries]})
         )
     elif not entries:
         talk(f"there are no studies in {studies_folder()}")
@@ -134,19 +134,6 @@ def _delete_runs(runs: list[str]) -> None:
         delete_run(run_id)
     if runs:
         talk(f"deleted {len(runs)} runs of its steps")
-
-
-def _plain(entry: "StudyEntry") -> dict[str, object]:
-    return {
-        "id": entry.id,
-        "name": entry.name,
-        "kind": entry.kind,
-        "started_at": entry.started_at.isoformat() if entry.started_at else None,
-        "endpoint": entry.endpoint,
-        "model": entry.model,
-        "state": entry.state,
-        "steps": entry.steps,
-    }
 
 
 def _table(entries: "list[StudyEntry]", width: int | None = None) -> list[str]:

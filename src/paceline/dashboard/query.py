@@ -1,0 +1,24 @@
+"""What a page is asked by its address."""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+
+LONGEST = 4_000
+
+
+def asked(request: Request, names: tuple[str, ...]) -> dict[str, str]:
+    """Of `names` those that the address gives, without blanks around them; empty ones are left out."""
+    found = {name: request.query_params.get(name, "").strip()[:LONGEST] for name in names}
+    return {name: text for name, text in found.items() if text}
+
+
+def address(path: str, given: Mapping[str, str | int]) -> str:
+    """An address of this dashboard."""
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def page_number(text: str | None) -> int:
+    """From 1; what is no number is 1."""
+    return max(int(text), 1) if text and text.isascii() and text.isdigit() and len(text) < 9 else 1
