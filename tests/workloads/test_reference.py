@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from paceline.workloads.calls import CallSpec, ImagesSpec
+from paceline.workloads.equivalence_spec import EquivalenceSpec
 from paceline.workloads.spec import WorkloadSpec
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "workload.md").read_text()
@@ -31,7 +32,12 @@ def shown(field: Any) -> str:
 
 @pytest.mark.parametrize(
     ("title", "model"),
-    [("The workload", WorkloadSpec), ("`[[call]]`", CallSpec), ("`[call.images]`", ImagesSpec)],
+    [
+        ("The workload", WorkloadSpec),
+        ("`[[call]]`", CallSpec),
+        ("`[call.images]`", ImagesSpec),
+        ("`[equivalence]`", EquivalenceSpec),
+    ],
 )
 def test_the_page_has_every_key_with_its_default(title: str, model: type[BaseModel]) -> None:
     told = re.findall(r"^\| `(\w+)` \| .+? \| ([^|]+) \| .+ \|$", section(title), re.MULTILINE)

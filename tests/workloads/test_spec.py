@@ -59,6 +59,8 @@ def test_it_is_read_back_as_it_was_written() -> None:
         "call": [call],
         "data": None,
         "trace": None,
+        "probe": None,
+        "equivalence": None,
     }
     spec = WorkloadSpec.parse(data)
     assert spec.to_dict() == data
