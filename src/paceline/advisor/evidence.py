@@ -99,8 +99,10 @@ class OfferEvidence:
         first_unit = np.maximum.accumulate(np.where(self._run_begins, self.units, 0))
         # Whole jobs are long: each is a block of its own.
         size = 1 if self.several_calls else BLOCK
-        block = np.stack([self.run, (self.units - first_unit) // size], axis=1)
-        return np.unique(block, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        of_run = (self.units - first_unit) // size
+        begins = self._run_begins | (np.diff(of_run, prepend=-1) != 0)
+        found: Ints = np.cumsum(begins) - 1
+        return found
 
     @property
     def _run_begins(self) -> npt.NDArray[np.bool_]:

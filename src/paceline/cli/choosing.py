@@ -15,13 +15,13 @@ def known_offers(config: Path | None = None) -> "list[KnownOffer]":
 
     Raises ConfigError where the file is not whole: a price that was misread would be worse than none.
     """
-    from paceline.control.problems import GatewayConfigError
-    from paceline.control.read import read_config
-
     file = gateway_file(config)
     settings()
     if not file.is_file():
         return []
+    from paceline.control.problems import GatewayConfigError
+    from paceline.control.read import read_config
+
     found = read_config(file)
     if found.problems:
         raise GatewayConfigError(file, found.problems)
