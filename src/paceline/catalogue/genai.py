@@ -48,7 +48,7 @@ def body_variant(extra: Mapping[str, Any]) -> dict[str, str]:
     """What of a body's further fields may change the price."""
     found = {name: extra.get(name) for name in _VARIANT_FIELDS}
     given = {name: value for name, value in found.items() if isinstance(value, str)}
-    return given | BATCH if given.get("service_tier") == "batch" else given
+    return dict(BATCH) if given.get("service_tier") == "batch" else given
 
 
 def by_reference(provider: str, model: str, at: datetime, variant: Mapping[str, str] | None = None) -> Found:

@@ -86,7 +86,7 @@ class PriceEntry(_Rates):
 
     model: _Name
     provider: _Name | None = None
-    tier: Literal["standard", "fast", "ultra", "flex"] | None = None
+    tier: Literal["standard", "fast", "ultra", "flex", "batch"] | None = None
     endpoint: _Name | None = None
     from_: date | None = Field(default=None, alias="from")
     until: date | None = None
