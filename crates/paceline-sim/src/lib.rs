@@ -5,6 +5,7 @@
 //! One thread runs one epoll loop with timeouts in nanoseconds; a second one writes the truth log.
 //! `docs/reference/sim.md` describes the configuration, the faults and the log.
 
+mod answers;
 mod config;
 mod connection;
 mod engine;
@@ -28,6 +29,7 @@ mod stats;
 mod text;
 mod truth;
 
+pub use answers::KnownAnswer;
 pub use config::{
     EngineConfig, ExactConfig, Mode, RateLimit, Secret, SimConfig, SpecBurst, Stage, Stall, UsageMode,
 };

@@ -17,6 +17,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rustls::ServerConfig;
 
+use crate::answers::Answers;
 use crate::config::{Mode, SimConfig};
 use crate::connection::{Connection, State};
 use crate::engine::{Emission, EngineModel, Work};
@@ -77,6 +78,7 @@ pub(crate) struct Server {
     pub(crate) truth: TruthLog,
     pub(crate) plain_text: Arc<Text>,
     pub(crate) wide_text: Arc<Text>,
+    pub(crate) answers: Answers,
     pub(crate) rng: ChaCha8Rng,
     /// The number of the last answer.
     pub(crate) last_number: u64,
@@ -122,6 +124,7 @@ impl Server {
             truth,
             plain_text: Arc::new(Text::plain(config.seed)),
             wide_text: Arc::new(Text::wide(config.seed)),
+            answers: Answers::new(&config.answers, config.quality, config.seed),
             rng: ChaCha8Rng::seed_from_u64(config.seed),
             last_number: 0,
             stats: SimStats::default(),

@@ -1,5 +1,7 @@
 //! From a request to the last byte of its answer.
 
+use std::sync::Arc;
+
 use paceline_io::clock::{now_ns, unix_ns};
 use paceline_io::timers::Timer;
 use rand::RngExt;
@@ -18,6 +20,8 @@ use crate::request::{Call, Protocol};
 use crate::response::{Response, Setup, Verdict};
 use crate::routes::{self, Route};
 use crate::server::Server;
+use crate::shape::Shape;
+use crate::text::Text;
 use crate::truth::{End, TruthRecord};
 
 /// How long a client has to close its side after we have closed ours.
@@ -26,6 +30,15 @@ const NS_A_MS: i64 = 1_000_000;
 const NS_A_SECOND: i64 = 1_000_000_000;
 
 impl Server {
+    /// What an answer says: words, and where the prompt is a known one its answer at their end.
+    fn text_for(&self, call: &Call, exact: &ExactConfig, wide: bool) -> Arc<Text> {
+        let text = if wide { &self.wide_text } else { &self.plain_text };
+        let Some(ending) = self.answers.ending(&call.prompt) else { return text.clone() };
+        let words = ending.split_whitespace().count() as u64;
+        let from = Shape::last_words(self.config.mode, call, exact, &self.config.engine, words);
+        Arc::new(text.with_ending(ending, from))
+    }
+
     /// Bytes have come while no answer was on its way.
     pub(crate) fn on_request(&mut self, token: u64) {
         let Some(connection) = self.pool.get_mut(token) else { return };
@@ -98,7 +111,7 @@ impl Server {
             engine: &self.config.engine,
             fault,
             stage,
-            text: if wide { self.wide_text.clone() } else { self.plain_text.clone() },
+            text: self.text_for(call, &exact, wide),
             received_ns: request.first_ns,
             created_s: unix_ns() / NS_A_SECOND,
             keep_alive: request.head.keep_alive,

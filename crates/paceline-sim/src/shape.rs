@@ -40,6 +40,26 @@ pub(crate) struct Piece {
     pub(crate) tools: Range<u64>,
 }
 
+/// An answer before the request's limit cuts it.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    tokens: u64,
+    reasoning: u64,
+    tools: u64,
+}
+
+impl Plan {
+    fn of(mode: Mode, call: &Call, exact: &ExactConfig, engine: &EngineConfig) -> Self {
+        let (configured, reasoning, tools) = match mode {
+            Mode::Exact => (exact.output_tokens, exact.reasoning_tokens, exact.tool_tokens),
+            Mode::Engine => (engine.output_tokens, engine.reasoning_tokens, 0),
+        };
+        let runs_to_limit = call.ignore_eos || mode == Mode::Engine;
+        let tokens = call.max_tokens.filter(|_| runs_to_limit).unwrap_or(configured).max(call.min_tokens);
+        Self { tokens, reasoning, tools }
+    }
+}
+
 impl Shape {
     /// The tokens of the answer to `call`, and its finish reason.
     pub(crate) fn of(
@@ -52,12 +72,7 @@ impl Shape {
         if fault == Some(FaultKind::Empty) {
             return (Self::content_only(0), "stop");
         }
-        let (configured, reasoning, tools) = match mode {
-            Mode::Exact => (exact.output_tokens, exact.reasoning_tokens, exact.tool_tokens),
-            Mode::Engine => (engine.output_tokens, engine.reasoning_tokens, 0),
-        };
-        let runs_to_limit = call.ignore_eos || mode == Mode::Engine;
-        let planned = call.max_tokens.filter(|_| runs_to_limit).unwrap_or(configured).max(call.min_tokens);
+        let Plan { tokens: planned, reasoning, tools } = Plan::of(mode, call, exact, engine);
         let total = call.max_tokens.map_or(planned, |limit| limit.min(planned));
         let shape = match call.protocol {
             Protocol::Chat | Protocol::Responses | Protocol::Messages => {
@@ -76,6 +91,18 @@ impl Shape {
             "stop"
         };
         (shape, reason)
+    }
+
+    /// Where `words` tokens begin that are the last of the content, in the answer as it was before any limit cut it.
+    pub(crate) fn last_words(
+        mode: Mode,
+        call: &Call,
+        exact: &ExactConfig,
+        engine: &EngineConfig,
+        words: u64,
+    ) -> u64 {
+        let plan = Plan::of(mode, call, exact, engine);
+        plan.tokens.saturating_sub(plan.tools).saturating_sub(words).max(plan.reasoning)
     }
 
     /// An answer cut to `total` tokens of the planned numbers.

@@ -1,6 +1,7 @@
 //! What answers say: plain English words, the same for the same seed. A token is one word with its leading space.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 const WORDS: &str = "the a and of to in is that it for on with as at by this from or an be are was were can has \
 have not but all their its one two three four five first last next time day year way part place case point week \
@@ -24,6 +25,20 @@ const PERIOD: usize = 4_096;
 /// A text without end, of which any run of tokens can be had without making it.
 #[derive(Debug)]
 pub(crate) struct Text {
+    words: Arc<Words>,
+    ending: Option<Ending>,
+}
+
+/// Words in place of the usual ones, from a token on.
+#[derive(Debug)]
+struct Ending {
+    from: u64,
+    /// As they are written in a JSON string, each with the space or line end before it.
+    words: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Words {
     joined: String,
     /// Where each token begins in `joined`, and its end after the last.
     starts: Vec<usize>,
@@ -52,7 +67,7 @@ impl Text {
 
     fn of(words: &str, seed: u64) -> Self {
         let words: Vec<&str> = words.split_whitespace().collect();
-        let mut text = Self { joined: String::new(), starts: vec![0], ids: Vec::with_capacity(PERIOD) };
+        let mut text = Words { joined: String::new(), starts: vec![0], ids: Vec::with_capacity(PERIOD) };
         for place in 0..PERIOD as u64 {
             let id = mix(seed, place) % words.len() as u64;
             text.joined.push(' ');
@@ -60,11 +75,39 @@ impl Text {
             text.starts.push(text.joined.len());
             text.ids.push(id as u32);
         }
-        text
+        Self { words: Arc::new(text), ending: None }
     }
 
-    /// Appends the tokens of that range.
+    /// The same text, in which the words of `ending` are the tokens from `from` on, on a line of their own.
+    pub(crate) fn with_ending(&self, ending: &str, from: u64) -> Self {
+        let words = ending.split_whitespace().enumerate().map(|(place, word)| {
+            let quoted = serde_json::Value::from(word).to_string();
+            let escaped = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+            format!("{}{escaped}", if place == 0 { "\\n" } else { " " })
+        });
+        Self { words: self.words.clone(), ending: Some(Ending { from, words: words.collect() }) }
+    }
+
+    /// Appends the tokens of that range, as they are written in a JSON string.
     pub(crate) fn append(&self, tokens: Range<u64>, out: &mut Vec<u8>) {
+        let Some(ending) = &self.ending else { return self.words.append(tokens, out) };
+        let until = ending.from + ending.words.len() as u64;
+        self.words.append(tokens.start..tokens.end.min(ending.from), out);
+        for token in tokens.start.max(ending.from)..tokens.end.min(until) {
+            let word = ending.words.get((token - ending.from) as usize);
+            out.extend_from_slice(word.map_or(&[], |word| word.as_bytes()));
+        }
+        self.words.append(tokens.start.max(until)..tokens.end, out);
+    }
+
+    /// The token's id: the place of its word in the vocabulary.
+    pub(crate) fn id(&self, token: u64) -> u32 {
+        self.words.ids[(token % PERIOD as u64) as usize]
+    }
+}
+
+impl Words {
+    fn append(&self, tokens: Range<u64>, out: &mut Vec<u8>) {
         let mut at = tokens.start;
         while at < tokens.end {
             let begin = (at % PERIOD as u64) as usize;
@@ -73,11 +116,6 @@ impl Text {
             out.extend_from_slice(&self.joined.as_bytes()[bytes]);
             at += count as u64;
         }
-    }
-
-    /// The token's id: the place of its word in the vocabulary.
-    pub(crate) fn id(&self, token: u64) -> u32 {
-        self.ids[(token % PERIOD as u64) as usize]
     }
 }
 
@@ -106,6 +144,18 @@ mod tests {
         let from = PERIOD as u64 - 5;
         let pieces: String = (from..from + 10).map(|k| said(&text, k..k + 1)).collect();
         assert_eq!(pieces, said(&text, from..from + 10));
+    }
+
+    #[test]
+    fn an_ending_takes_the_place_of_the_words_that_were_there() {
+        let plain = Text::plain(1);
+        let ending = plain.with_ending("Answer: a\"b 7", 5);
+        assert_eq!(said(&ending, 0..5), said(&plain, 0..5));
+        assert_eq!(said(&ending, 5..8), r#"\nAnswer: a\"b 7"#);
+        assert_eq!(said(&ending, 8..12), said(&plain, 8..12));
+        let pieces: String = (0..12).map(|token| said(&ending, token..token + 1)).collect();
+        assert_eq!(pieces, said(&ending, 0..12));
+        assert_eq!(ending.id(6), plain.id(6));
     }
 
     #[test]

@@ -67,6 +67,8 @@ class SimOptions:
     ignore_half_close: bool | None = None
     image_tokens: int | None = None
     embedding_dimensions: int | None = None
+    answers: Path | None = None
+    quality: float | None = None
 
 
 def sim_config(options: SimOptions) -> dict[str, Any]:
@@ -99,6 +101,8 @@ def sim_config(options: SimOptions) -> dict[str, Any]:
         "max_connections": options.max_connections,
         "mode": options.mode,
         options.mode: {**both, **(exact if options.mode == "exact" else engine)},
+        "answers": _answers(options),
+        "quality": options.quality,
         "fault": None if options.fault is None else parse_fault(options.fault),
         "timeline": None if options.timeline is None else _timeline(options.timeline),
         "metrics": _flavour(options.metrics),
@@ -129,6 +133,27 @@ def parse_fault(text: str) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"--fault {text}: {part!r} is not NAME=NUMBER")
     return fault
+
+
+def _answers(options: SimOptions) -> list[dict[str, Any]] | None:
+    """The lines of --answers; what is in them is the engine's own to check."""
+    if options.answers is None:
+        if options.quality is not None:
+            raise ConfigError("--quality is of --answers, which is not given", "add --answers FILE")
+        return None
+    found = []
+    # Not splitlines: JSON may have U+2028 and the like within a text.
+    for number, line in enumerate((_file("--answers", options.answers) or "").split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"--answers: {options.answers}, line {number} is not JSON: {error}",
+                'for example {"prompt": "What is 3 + 4?", "answer": "Answer: 7"}',
+            ) from None
+    return found
 
 
 def _timeline(path: Path) -> list[Any]:

@@ -64,6 +64,11 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// Tokens of an answer that are its content, where the request has no limit.
+    pub(crate) fn content_tokens(&self) -> u64 {
+        self.output_tokens.saturating_sub(self.reasoning_tokens)
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         at_least_one("engine.slots", self.slots as u64)?;
         if !(self.prefill_tok_s.is_finite() && self.prefill_tok_s >= 1.0) {

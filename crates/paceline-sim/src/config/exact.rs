@@ -97,6 +97,11 @@ impl Default for ExactConfig {
 }
 
 impl ExactConfig {
+    /// Tokens of an answer that are its content.
+    pub(crate) fn content_tokens(&self) -> u64 {
+        self.output_tokens.saturating_sub(self.reasoning_tokens).saturating_sub(self.tool_tokens)
+    }
+
     /// Says which field is out of range.
     pub(crate) fn check(&self) -> Result<(), String> {
         at_most("exact.ttft_us", self.ttft_us, MAX_US)?;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::answers::KnownAnswer;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::metrics::Flavour;
@@ -105,6 +106,10 @@ pub struct SimConfig {
     pub exact: ExactConfig,
     /// The model of engine mode.
     pub engine: EngineConfig,
+    /// Prompts that the engine knows the answer of.
+    pub answers: Vec<KnownAnswer>,
+    /// The share of them that it answers rightly.
+    pub quality: f64,
     /// What goes wrong.
     pub fault: Option<Fault>,
     /// What changes while the engine runs.
@@ -137,6 +142,8 @@ impl Default for SimConfig {
             mode: Mode::Exact,
             exact: ExactConfig::default(),
             engine: EngineConfig::default(),
+            answers: Vec::new(),
+            quality: 1.0,
             fault: None,
             timeline: Vec::new(),
             metrics: Flavour::default(),
@@ -179,6 +186,12 @@ impl SimConfig {
         self.rate_limit.check()?;
         self.exact.check()?;
         self.engine.check()?;
+        share("quality", self.quality)?;
+        let room = match self.mode {
+            Mode::Exact => self.exact.content_tokens(),
+            Mode::Engine => self.engine.content_tokens(),
+        };
+        self.answers.iter().try_for_each(|answer| answer.check(room))?;
         self.fault.as_ref().map_or(Ok(()), Fault::check)
     }
 }
@@ -255,6 +268,10 @@ mod tests {
             (r#"{"exact": {"prefix_cache": true, "cached_tokens": 5}}"#, "exact.cached_tokens"),
             (r#"{"embedding_dimensions": 0}"#, "embedding_dimensions"),
             (r#"{"cancel_delay_us": 99999999999999}"#, "cancel_delay_us"),
+            (r#"{"quality": 1.5}"#, "quality"),
+            (r#"{"answers": [{"prompt": "a", "anser": "b"}]}"#, "answers[0].anser"),
+            (r#"{"answers": [{"answer": "b"}]}"#, "prompt_sha256"),
+            (r#"{"exact": {"output_tokens": 1}, "answers": [{"prompt": "a", "answer": "b c"}]}"#, "2 words"),
             (r#"{} trailing"#, "trailing"),
         ] {
             let message = SimConfig::from_json(json).unwrap_err().to_string();

@@ -1,5 +1,6 @@
 //! What a request says: texts, of which each word is a token, token ids and images.
 
+use crate::answers::{PromptHash, hash_of};
 use crate::text::mix;
 
 /// One part of a prompt.
@@ -24,7 +25,7 @@ impl Prompt {
         Self { parts: Vec::new(), image_tokens }
     }
 
-    pub(super) fn text(&mut self, text: String) {
+    pub(crate) fn text(&mut self, text: String) {
         self.parts.push(Part::Text(text));
     }
 
@@ -35,6 +36,14 @@ impl Prompt {
     /// An image, known by its URL or its data.
     pub(super) fn image(&mut self, source: &str) {
         self.parts.push(Part::Image { hash: hash_word(source) });
+    }
+
+    /// The hash of its texts, one after the other.
+    pub(crate) fn hash(&self) -> PromptHash {
+        hash_of(self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Ids(_) | Part::Image { .. } => None,
+        }))
     }
 
     pub(crate) fn tokens(&self) -> u64 {

@@ -59,6 +59,13 @@ def sim(  # noqa: PLR0917
     embedding_dimensions: Annotated[
         int | None, typer.Option(help="Numbers of an embedding whose request does not say.")
     ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines of prompts and their answers: known prompts are answered."),
+    ] = None,
+    quality: Annotated[
+        float | None, typer.Option(help="The share of known prompts that is answered rightly (1).")
+    ] = None,
     prefix_cache: Annotated[
         bool | None,
         typer.Option(
@@ -211,6 +218,8 @@ def sim(  # noqa: PLR0917
         ignore_half_close=ignore_half_close,
         image_tokens=image_tokens,
         embedding_dimensions=embedding_dimensions,
+        answers=answers,
+        quality=quality,
     )
     config = sim_config(options)
     scheme = "https" if tls_cert else "http"
