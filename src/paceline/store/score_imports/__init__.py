@@ -1,0 +1,1 @@
+"""Capability scores that other tools have found."""
