@@ -48,6 +48,21 @@ class GatewayLock:
         os.close(self.handle)
 
 
+def is_held(home: Path) -> bool:
+    """Whether a gateway works in this home. Takes and changes nothing."""
+    try:
+        handle = os.open(home / "gateway" / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def _taken(handle: int) -> bool:
     until = time.monotonic() + _WAIT_S
     while True:

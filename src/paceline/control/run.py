@@ -15,6 +15,7 @@ from paceline.control.compile import Spent
 from paceline.control.following import Follower, Following
 from paceline.control.force import Force, Source, changes
 from paceline.control.keeper import Keeper, Say
+from paceline.control.listening import forget_listening, write_listening
 from paceline.control.lock import GatewayLock
 from paceline.control.plane import COMMAND, PlaneGoneError, PlaneRefusedError
 from paceline.control.ports import check_ports, listen_hint
@@ -110,6 +111,7 @@ class _Running:
                 self._keeper.start()
             except PlaneRefusedError as error:
                 raise UsageError(error.message, listen_hint(error.message)) from None
+            write_listening(self._source.home, self._keeper.addresses)
             announce(self._force, self._keeper.addresses)
             follower.start()
             while not signals.ended:
@@ -118,6 +120,7 @@ class _Running:
                     self._look(asked=signals.take_reload())
             self._drain(signals)
         finally:
+            forget_listening(self._source.home)
             self._keeper.close()
             follower.end()
 

@@ -12,6 +12,7 @@ from paceline.dashboard.board import board_routes
 from paceline.dashboard.compare import compare_routes
 from paceline.dashboard.errors import HANDLERS, unexpected
 from paceline.dashboard.guard import ENTER, Guard, enter
+from paceline.dashboard.live import live_routes
 from paceline.dashboard.race_routes import race_routes
 from paceline.dashboard.runs import run_routes
 from paceline.dashboard.state import State
@@ -31,6 +32,7 @@ def create_app(state: State, *, race_urls: Sequence[str] = (), gateway_key_env: 
             *compare_routes(),
             *study_routes(),
             *usage_routes(),
+            *live_routes(state),
             *race_routes(state, urls=race_urls, gateway_key_env=gateway_key_env),
             Route("/static/{build}/{name}", serve_asset),
             Route(ENTER, enter, methods=["POST"]),

@@ -22,8 +22,9 @@ class State:
     """One running dashboard.
 
     home: of stored things. config: the user's paceline.toml, which need not be there. known: the user's
-    offers, read anew for each page; raises ConfigError. price_file: in place of the home's prices.toml. say:
-    a line for the person at the terminal. closing: set when the dashboard ends; whatever streams ends then.
+    offers, read anew for each page; raises ConfigError. price_file: in place of the home's prices.toml.
+    gateway_url: where a gateway has its metrics, where the user has said so. say: a line for the person at the
+    terminal. closing: set when the dashboard ends; whatever streams ends then.
     """
 
     home: Path
@@ -32,6 +33,7 @@ class State:
     config: Path
     known: Known
     price_file: Path | None = None
+    gateway_url: str | None = None
     say: Callable[[str], None] = lambda _: None
     work: Work = field(default_factory=Work)
     closing: asyncio.Event = field(default_factory=asyncio.Event)

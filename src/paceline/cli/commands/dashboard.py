@@ -34,9 +34,15 @@ def dashboard(  # noqa: PLR0917
         str | None,
         typer.Option(metavar="NAME", help="Environment variable with the token, in place of a new one."),
     ] = None,
-    race: Annotated[
+    race_url: Annotated[
         list[str] | None,
         typer.Option(metavar="'URL MODEL'", help="A further endpoint that may be raced; may be repeated."),
+    ] = None,
+    gateway: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Where a gateway has its metrics. Default: the one that works in this home."
+        ),
     ] = None,
     gateway_key_env: Annotated[
         str | None,
@@ -55,6 +61,7 @@ def dashboard(  # noqa: PLR0917
     from paceline.cli.defaults import gateway_file, settings
     from paceline.cli.output import talk
     from paceline.dashboard.app import create_app
+    from paceline.dashboard.gateway import admin_url
     from paceline.dashboard.place import bind
     from paceline.dashboard.secret import Token
     from paceline.dashboard.serve import serve
@@ -74,6 +81,7 @@ def dashboard(  # noqa: PLR0917
         config=file,
         known=lambda: known_offers(config),
         price_file=prices,
+        gateway_url=None if gateway is None else admin_url(gateway),
         say=talk,
     )
     entry = f"{place.url}#token={token.text}"
@@ -93,7 +101,7 @@ def dashboard(  # noqa: PLR0917
             webbrowser.open(entry)
 
     with listening:
-        app = create_app(state, race_urls=race or (), gateway_key_env=gateway_key_env)
+        app = create_app(state, race_urls=race_url or (), gateway_key_env=gateway_key_env)
         serve(app, state, listening, ready)
     return 0
 
