@@ -24,7 +24,7 @@ from paceline.report.board_scatter import SHAPES, scatter, table_of, title_of
 from paceline.report.board_sentences import PHRASES, first_words, two_figures_words
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
 from paceline.report.drawn import Drawn
-from paceline.report.line_chart import MOST_NAMED, Line
+from paceline.report.line_chart import Line, grey_words, names_px
 from paceline.report.line_sentences import answer_words, ladder_words, load_words, prompt_words
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
 
 SPEEDS = ("output_tok_s", "ttft_p50_ms", "ttfat_p50_ms", "e2e_500_ms")
 """Figures that a speed against a bill can be drawn by."""
-_INTERVALS = "Bars are 95 % intervals."
+_PERCENT = "95\N{NARROW NO-BREAK SPACE}%"
+_INTERVALS = f"Bars are {_PERCENT} intervals."
 _MEDIAN = 0.3
 _SIZES_SHOWN = ("1 token", "100 tokens", "500 tokens", "1,000 tokens", "2,000 tokens")
 _PERCENTILES_SHOWN = ("p50", "p90", "p95", "p99")
-# What the longest name beside a line takes, with what leads to it.
-_CHAR_PX, _BESIDE_PX = 6.2, 26
 
 
 def board_charts(
@@ -50,8 +49,8 @@ def board_charts(
 ) -> list[Drawn]:
     """Every chart that there are figures for, in the order in which to show them.
 
-    speed: one of SPEEDS. limits: what is asked for, by figure, in its own unit (shares are fractions): drawn as
-    the region that meets it. loads: the same workload at several loads, of any offers.
+    speed: one of SPEEDS. limits: what is asked for, by figure, in its own unit (shares are fractions): drawn
+    as the region that meets it. loads: the same workload at several loads, of any offers.
     """
     bounds = dict(limits or {})
     makers = (
@@ -71,7 +70,7 @@ def speed_against_bill(board: "Board", speed: str, limits: Mapping[str, float]) 
     return _two_figures(
         board,
         "speed_bill",
-        f"{FIGURES[speed].label} against the bill",
+        f"Speed against bill: {FIGURES[speed].label}",
         ("usd_per_job", speed),
         limits,
     )
@@ -82,7 +81,7 @@ def capability_against_speed(board: "Board", speed: str, limits: Mapping[str, fl
     return _two_figures(
         board,
         "capability_speed",
-        f"Capability against {FIGURES[speed].label}",
+        f"Capability against speed: {FIGURES[speed].label}",
         (speed, "capability"),
         limits,
     )
@@ -120,12 +119,12 @@ def answers(board: "Board") -> Drawn | None:
         title="Time to an answer, by its size",
         says=answer_words(lines),
         about="To the left it is the wait for the first token of the answer, to the right the decode rate. "
-        f"Bands are 95 % intervals of the median.{_grey(lines)}",
+        f"Bands are {_PERCENT} intervals of the median.{grey_words(lines)}",
         spec=answer_chart(lines),
         head=("offer", *_SIZES_SHOWN),
         rows=_table(lines, _SIZES_SHOWN),
         numbered=True,
-        names_px=_names_px(lines),
+        names_px=names_px(lines),
     )
 
 
@@ -138,13 +137,13 @@ def percentiles(board: "Board", column: str = "ttft_ms", what: str = "TTFT") -> 
         name=f"ladder_{column}",
         title=f"{what}, all percentiles",
         says=ladder_words(lines, what),
-        about="To the right are the slowest requests: p90, p99 and p99.9 are equally far apart. Bands are 95 % "
-        f"intervals.{_grey(lines)}",
+        about="To the right are the slowest requests: p90, p99 and p99.9 are equally far apart. "
+        f"Bands are {_PERCENT} intervals.{grey_words(lines)}",
         spec=ladder_chart(lines, f"{what}, ms"),
         head=("offer", *_PERCENTILES_SHOWN),
         rows=_table(lines, _PERCENTILES_SHOWN),
         numbered=True,
-        names_px=_names_px(lines),
+        names_px=names_px(lines),
     )
 
 
@@ -158,13 +157,13 @@ def prompts(board: "Board") -> Drawn | None:
         name="prompts",
         title="TTFT, by the size of the prompt",
         says=prompt_words(lines),
-        about="Marks are medians of requests with prompts of about one size, with their 95 % intervals as bands; "
-        f"small dots are some of the requests.{_grey(lines)}",
+        about="Marks are medians of requests with prompts of about one size, bands their "
+        f"{_PERCENT} intervals; small dots are some of the requests.{grey_words(lines)}",
         spec=prompt_chart(lines, offers),
         head=("offer", "prompt", "median TTFT, ms (95 % interval)"),
         rows=tuple((line.full, point.x_said, point.y_said) for line in lines for point in line.points),
         numbered=True,
-        names_px=_names_px(lines),
+        names_px=names_px(lines),
     )
 
 
@@ -178,7 +177,8 @@ def throughput(board: "Board", loads: Sequence["OfferEvidence"]) -> Drawn | None
         name="loads",
         title="Throughput against interactivity",
         says=load_words(lines),
-        about=f"Each mark is a load, with its number beside it. Up and to the right is better. {_INTERVALS}{_grey(lines)}",
+        about="Each mark is a load, with its number beside it. Up and to the right is better. "
+        f"{_INTERVALS}{grey_words(lines)}",
         spec=load_chart(lines),
         head=("offer", "load", "tok/s/user", "tok/s in all"),
         rows=tuple(
@@ -187,7 +187,6 @@ def throughput(board: "Board", loads: Sequence["OfferEvidence"]) -> Drawn | None
             for point in line.points
         ),
         numbered=True,
-        names_px=_names_px(lines),
     )
 
 
@@ -231,11 +230,6 @@ def _offers(board: "Board") -> list[Named]:
     return [Named(number, name, full_name(row.key), row.evidence) for number, name, row in named_rows(board)]
 
 
-def _grey(lines: Sequence[Line]) -> str:
-    left = len(lines) - MOST_NAMED
-    return f" {left:,} more offers are drawn in grey; the table has them." if left > 0 else ""
-
-
 def _table(lines: Sequence[Line], places: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Lines as text: an offer a row, some places as columns."""
     rows = []
@@ -243,10 +237,6 @@ def _table(lines: Sequence[Line], places: Sequence[str]) -> tuple[tuple[str, ...
         said = {point.x_said: point.y_said for point in line.points}
         rows.append((line.full, *(said.get(place, "-") for place in places)))
     return tuple(rows)
-
-
-def _names_px(lines: Sequence[Line]) -> int:
-    return round(_CHAR_PX * max(len(line.name) for line in lines[:MOST_NAMED])) + _BESIDE_PX
 
 
 def _head(name: str) -> str:

@@ -1,8 +1,9 @@
-"""Curves of a board's offers from their pooled requests: over the size of the answer, the prompt, the percentiles."""
+"""Curves of a board's offers from their pooled requests: over the answer, the prompt, the percentiles."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -61,10 +62,10 @@ class Named:
 
 
 def answer_lines(offers: Sequence[Named]) -> list[Line]:
-    """Median time until an answer of so many tokens is whole: its first token's, then the others at its own rate.
+    """Median time until an answer of so many tokens is whole: its first, then the others at its own rate.
 
-    E2E(n) = TTFT of the answer + (n - 1) / rate, of each request, as the board's figure for 500 tokens; requests
-    that were cut count as longer than what was seen. Without offers that had no streamed answers.
+    E2E(n) = TTFT of the answer + (n - 1) / rate, of each request, as the board's figure for 500 tokens;
+    requests that were cut count as longer than what was seen. Without offers that had no streamed answers.
     """
     found = []
     for offer in offers:
@@ -93,7 +94,7 @@ def prompt_lines(offers: Sequence[Named]) -> list[Line]:
         tokens, ttft_ms = _prompts(offer)
         edges = _bins(tokens)
         points = []
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in pairwise(edges.tolist()):
             mine = (tokens >= low) & (tokens < high)
             middle = float(np.median(tokens[mine]))
             points += _point(middle, f"about {middle:,.0f} tokens", quantile_estimate(ttft_ms[mine], 0.5))

@@ -57,7 +57,7 @@ def dots_chart(points: Sequence[Point], name: str, title: str) -> Spec | None:
         x=alt.value(2), y=upper, text="name:N"
     )
     said = base.mark_text(align="right", baseline="middle", color=QUIET).encode(
-        x=alt.XValue("width"), y=upper, text="said:N"
+        x=alt.X(value="width"), y=upper, text="said:N"
     )
     lines = base.mark_rule(color=QUIET, opacity=0.18).encode(y=edge)
     chart: Any = alt.layer(lines, span, dot, names, said)

@@ -1,9 +1,10 @@
 """A board as one HTML file, and as a part of a server's page.
 
-A server's page has the same table and charts: `page_of(board)` is a `report.page.Page`, whose `filling()` goes
-into a template that says `{% include "board_parts.html" %}` where the board is to stand; it needs the assets
-`report.css`, `dark.css`, `report.js`, and those that the page names in `extras`. Single macros (`board_table`,
-`chart`, `published_table` and others) are in `board_macros.html`; their contexts are those of `board_view`.
+A server's page has the same table and charts: `page_of(board)` is a `report.page.Page`, whose `filling()`
+goes into a template that says `{% include "board_parts.html" %}` where the board is to stand; it needs the
+assets `report.css`, `dark.css`, `report.js`, and those that the page names in `extras`. Single macros
+(`board_table`, `chart`, `published_table` and others) are in `board_macros.html`; what they are given are
+parts of `board_view`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from paceline import __version__
 from paceline.report.board_charts import board_charts
 from paceline.report.board_dict import board_json
 from paceline.report.board_notes import (
+    MARKS,
     choice_lines,
     head_words,
     mark_notes,
@@ -77,7 +79,7 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
         "says": see_words(board),
         "next": next_steps(board),
         "table": table_context(board),
-        "notes": [*short_note(board), *mark_notes(board), *missing_notes(board)],
+        "notes": [*short_note(board), *_mark_notes(board), *missing_notes(board)],
         "charts": drawn,
         "published": [
             {
@@ -104,3 +106,10 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
         "choices": choice_lines(board),
         "problems": [{"run": one.run_id, "text": printable(one.text)} for one in board.problems],
     }
+
+
+def _mark_notes(board: "Board") -> list[str]:
+    """What the marks mean: here they stand as words, not as signs."""
+    present = [name for name in MARKS if any(name in row.marks for row in board.rows)]
+    said = [f"{name}: {MARKS[name][1].replace('`', '')}." for name in present]
+    return [*said, *mark_notes(board)[len(present) :]]

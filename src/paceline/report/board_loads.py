@@ -25,8 +25,8 @@ _NUMBER = re.compile(r"(\D*?)([\d.]+)(.*)")
 def load_lines(offers: Sequence["OfferEvidence"], numbers: Mapping["OfferKey", int]) -> list[Line]:
     """Lines of the offers that were measured at several loads of one kind, under one workload.
 
-    x: median rate of one request; y: tokens a second of all, the mean over runs, with its interval where there
-    are several runs (Student's t). numbers: of rows on the board, by offer; others follow.
+    x: median rate of one request; y: tokens a second of all, the mean over runs, with its interval where
+    there are several runs (Student's t). numbers: of rows on the board, by offer; others follow.
     """
     groups: dict[tuple[OfferKey, str], list[tuple[float, OfferEvidence]]] = {}
     for one in offers:
@@ -37,7 +37,7 @@ def load_lines(offers: Sequence["OfferEvidence"], numbers: Mapping["OfferKey", i
     several = {key: mine for key, mine in groups.items() if len(mine) > 1}
     keys = list(dict.fromkeys(key for key, _ in several))
     names = dict(zip(keys, short_names(keys), strict=True))
-    lines = []
+    lines: list[Line] = []
     for (key, _), mine in several.items():
         points = [point for at, one in sorted(mine, key=lambda each: each[0]) for point in _point(at, one)]
         if len(points) > 1:
@@ -52,7 +52,7 @@ def load_chart(lines: Sequence[Line]) -> Spec:
     x = _axis(titles[0], [end for line in lines for p in line.points for end in (p.x, p.x_lo, p.x_hi)])
     y = _axis(titles[1], [end for line in lines for p in line.points for end in (p.y, p.lo, p.hi)])
     place = alt.X("x:Q", title=titles[0], scale=x.scale(), axis=x.marks())
-    return line_chart(lines, place, y, titles=("tok/s/user", "tok/s"))
+    return line_chart(lines, place, y, titles=("tok/s/user", "tok/s"), names_over=x)
 
 
 def _axis(title: str, ends: Sequence[float | None]) -> Axis:

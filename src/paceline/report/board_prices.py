@@ -25,7 +25,7 @@ _PARTS = {
 
 
 def prices_context(board: "Board") -> list[dict[str, Any]]:
-    """A line an offer: its rates, the parts of its bill, source and date; or why there is none, and what to do."""
+    """A line an offer: rates, parts of the bill, source and date; or why there is none, and what to do."""
     return [_row(place + 1, row) for place, row in enumerate(board.rows)]
 
 
@@ -64,15 +64,20 @@ def _rates(price: Price) -> str:
             else f"{usd_words(price.usd_per_hour)} an hour"
         )
     rates = price.rates
-    parts = [f"{usd_words(rates.input_usd_per_mtok)} in", f"{usd_words(rates.output_usd_per_mtok)} out"]
+    parts = [f"{_rate(rates.input_usd_per_mtok)} in", f"{_rate(rates.output_usd_per_mtok)} out"]
     if rates.cache_read_usd_per_mtok is not None:
-        parts.append(f"{usd_words(rates.cache_read_usd_per_mtok)} cache read")
+        parts.append(f"{_rate(rates.cache_read_usd_per_mtok)} cache read")
     if rates.cache_write_usd_per_mtok is not None:
-        parts.append(f"{usd_words(rates.cache_write_usd_per_mtok)} cache write")
+        parts.append(f"{_rate(rates.cache_write_usd_per_mtok)} cache write")
     if rates.request_usd:
-        parts.append(f"{usd_words(rates.request_usd)} a request")
+        parts.append(f"{_rate(rates.request_usd)} a request")
     parts += [f"other rates over {tier.over_prompt_tokens:,} tokens of prompt" for tier in price.tiers]
     return ", ".join(parts)
+
+
+def _rate(usd: float) -> str:
+    """As exact as prices are: `0.15`, `12`, `0.0375`."""
+    return f"{usd:,.6f}".rstrip("0").rstrip(".")
 
 
 def _tokens(row: "BoardRow") -> str:

@@ -207,7 +207,8 @@ def _region(x: str, y: str, x_axis: Axis, y_axis: Axis, limits: Mapping[str, flo
     """The part of the plot that meets what is asked for; nothing where nothing of it is asked here."""
     if x not in limits and y not in limits:
         return []
-    box, said = {}, []
+    box: dict[str, float] = {}
+    said = []
     for channel, name, axis in (("x", x, x_axis), ("y", y, y_axis)):
         lo, hi = axis.ends
         if name in limits:

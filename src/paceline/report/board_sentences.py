@@ -56,7 +56,8 @@ def two_figures_words(points: Sequence[Point], x: str, y: str) -> str:
     if not known:
         return "No offer has both figures yet."
     first, second = best(known, "y", better_of(y)), best(known, "x", better_of(x))
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     if len(known) == 1:
         return f"{first.name} is the only offer with both figures."
     if first == second:

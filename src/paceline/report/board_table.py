@@ -1,11 +1,11 @@
-"""The table of a board as a page draws it: every cell with its value, interval, bar and place in the order."""
+"""The table of a board as a page draws it: every cell with its value, interval, bar and place."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.report.board_figures import FIGURES, FigureInfo
 from paceline.report.board_notes import MARKS
-from paceline.report.board_points import Point, better_of
+from paceline.report.board_points import JOBS_CHARTED, Point, better_of, charted
 from paceline.report.board_sentences import alike_best
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
 from paceline.report.words import printable
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from paceline.advisor.figures import Figure
 
 _BAR_PX = 72.0
-# Bars of a column lie on one scale from zero. One far away would make dots of all others: it reaches to the end.
+# Bars of a column lie on one scale from zero. One so many times the median would make dots of all others.
 _FAR = 4.0
 
 
 def table_context(board: "Board") -> dict[str, Any]:
-    """What the macro `board_table` draws: `columns`, `rows`, and `sort`, the column that they are sorted by."""
+    """What the macro `board_table` draws: `columns`, `rows`, and `sort`, the column of the order."""
     scales = {name: _scale(board.rows, name) for name in FIGURES}
     best = {name: _best(board.rows, name) for name in FIGURES}
     return {
@@ -41,14 +41,24 @@ def table_context(board: "Board") -> dict[str, Any]:
 
 
 def _column(info: FigureInfo) -> dict[str, str]:
-    unit = "" if info.unit in info.label else info.unit
     return {
         "name": info.name,
-        "label": info.label,
-        "unit": unit,
+        "label": _label(info),
+        "unit": _unit(info),
         "better": info.better,
         "definition": f"{info.definition}; {info.better} is better",
     }
+
+
+def _label(info: FigureInfo) -> str:
+    """Bills are of more jobs than one here, as in charts: those of one are too small to read."""
+    return f"bill of {JOBS_CHARTED:,}" if info.name == "usd_per_job" else info.label
+
+
+def _unit(info: FigureInfo) -> str:
+    if info.name == "usd_per_job":
+        return "USD"
+    return "" if info.unit in info.label else info.unit
 
 
 def _offer(row: "BoardRow") -> dict[str, Any]:
@@ -68,11 +78,11 @@ def _offer(row: "BoardRow") -> dict[str, Any]:
 
 
 def _cell(info: FigureInfo, figure: "Figure", scale: float, *, best: bool) -> dict[str, Any]:
-    value = figure.value
+    figure, value = charted(info.name, figure), figure.value
     return {
         "name": info.name,
-        "label": info.label,
-        "unit": "" if info.unit in info.label else info.unit,
+        "label": _label(info),
+        "unit": _unit(info),
         "text": figure_words(info.name, figure),
         "span": interval_words(info.name, figure),
         "note": missing_words(figure),
@@ -99,7 +109,7 @@ def _bar(figure: "Figure", scale: float) -> dict[str, str]:
 
 def _scale(rows: Sequence["BoardRow"], name: str) -> float:
     """The value at the right end of a column's bars."""
-    known = sorted(figure.value for row in rows if (figure := row.figures[name]).value is not None)
+    known = sorted(value for row in rows if (value := charted(name, row.figures[name]).value) is not None)
     if not known:
         return 0.0
     middle = known[len(known) // 2]

@@ -1,4 +1,4 @@
-"""Axes that are decided before the chart is drawn, so that names can be placed and strips be laid beside them."""
+"""Axes that are decided before a chart is drawn, so that names can be placed and strips be laid."""
 
 import math
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Side = Literal["low", "high"]
 
 @dataclass(frozen=True)
 class Axis:
-    """lo, hi: ends of what is drawn; ticks: marked values. strip: ends of the strip for those without a value."""
+    """lo, hi: ends of what is drawn; ticks: marked values. strip: where those without a value are."""
 
     title: str
     lo: float
@@ -35,7 +35,7 @@ class Axis:
     def between(self, share: float) -> float:
         """The value at a share of the axis."""
         if self.log:
-            return self.lo * (self.hi / self.lo) ** share
+            return self.lo * math.exp(share * math.log(self.hi / self.lo))
         return self.lo + share * (self.hi - self.lo)
 
     @property

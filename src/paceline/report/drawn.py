@@ -1,4 +1,4 @@
-"""A chart with its words: what to see, how to read it, and its figures as a table for those who cannot see it."""
+"""A chart with its words: what to see, how to read it, and its figures as a table."""
 
 from dataclasses import dataclass
 

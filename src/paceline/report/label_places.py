@@ -70,10 +70,10 @@ def places(
     lines: Sequence[Ends] = (),
     boxes: Sequence[Ends] = (),
 ) -> list[Place]:
-    """The place of each name in a plot of this size, px; in the order of `spots`, the most important first.
+    """The place of each name in a plot of this size, px; for `spots`, the most important first.
 
-    lines: (x, y, x2, y2), level or upright, that names had better not cross; boxes: (left, top, right, bottom)
-    that have words of their own.
+    lines: (x, y, x2, y2), level or upright, that names had better not cross; boxes: (left, top, right,
+    bottom) that have words of their own.
     """
     taken = [
         _Box(spot.x - _POINT_PX, spot.y - _POINT_PX, spot.x + _POINT_PX, spot.y + _POINT_PX) for spot in spots
@@ -92,7 +92,8 @@ def places(
             cost += _DISTANCE * max(abs(place.dx) + abs(place.dy) - _LEADER_FROM_PX, 0.0)
             if cost < best_cost:
                 best, best_box, best_cost = place, box, cost
-        assert best is not None and best_box is not None
+        assert best is not None
+        assert best_box is not None
         found.append(best)
         taken.append(best_box)
     return found

@@ -21,11 +21,13 @@ NUMBERED = "numbered"
 _LINE_PX = 13.0
 HALO_PX = 3.5
 _NAMES_FROM_PX = 12
+_RIGHT = 0.6
+_CHAR_PX = 6.2
 
 
 @dataclass(frozen=True)
 class LinePoint:
-    """A place on a line with the interval of y, and of x where it has one; said: y in words. tag: written at it."""
+    """A place on a line with its intervals; said: both in words. tag: what is written at it."""
 
     x: float
     y: float
@@ -55,12 +57,14 @@ def line_chart(
     *,
     titles: tuple[str, str],
     dots: bool = True,
+    names_over: Axis | None = None,
     cloud: Sequence[tuple[int, float, float]] = (),
 ) -> Spec:
-    """Lines in the order of their importance, with their intervals as bands (as bars where x has some, too).
+    """Lines in the order of their importance, with intervals as bands (as bars where x has some, too).
 
-    x: the axis of the field `x`. titles: of x and y in tooltips. cloud: single values, each with its line's
-    place.
+    x: the axis of the field `x`. titles: of x and y in tooltips. names_over: the axis of x where names stand
+    at the highest points of lines; else they stand beside the plot, at the ends. cloud: single values, each
+    with its line's place.
     """
     named = lines[:MOST_NAMED]
     rows = [
@@ -84,7 +88,7 @@ def line_chart(
                 x=x, y=y_at, color=style.colour
             )
         )
-    layers += _intervals(base, x, y_at, style, both=any(row["x_lo"] is not None for row in rows))
+    layers += _intervals(base, x, y_at, style, y.title, both=any(row["x_lo"] is not None for row in rows))
     line = base.mark_line().encode(
         x=x,
         y=y_at,
@@ -109,9 +113,13 @@ def line_chart(
         layers += with_halo(
             base.transform_filter("datum.tag != ''"),
             {"x": x, "y": y_at, "text": "tag:N"},
-            {"align": "right", "dx": -6, "dy": -8, "color": TEXT},
+            {"align": "right", "dx": -7, "dy": 8, "color": TEXT},
         )
-    layers += _names(named, x, y_at, y, style)
+    layers += (
+        _names(named, x, y_at, y, style)
+        if names_over is None
+        else _names_on_top(named, x, y_at, style, names_over)
+    )
     chart: Any = alt.layer(*layers)
     return plain(chart.properties(width=WIDTH, height=HEIGHT).add_params(numbered_param()))
 
@@ -119,6 +127,17 @@ def line_chart(
 def numbered_param() -> alt.Parameter:
     """`NUMBERED`, by default not so."""
     return alt.param(name=NUMBERED, value=False)
+
+
+def names_px(lines: Sequence[Line]) -> int:
+    """What the longest name beside the plot takes, with what leads to it."""
+    return round(_CHAR_PX * max(len(line.name) for line in lines[:MOST_NAMED])) + _NAMES_FROM_PX + 14
+
+
+def grey_words(lines: Sequence[Line]) -> str:
+    """What became of lines that are not named; nothing where there are none."""
+    left = len(lines) - MOST_NAMED
+    return f" {left:,} more offers are drawn in grey; the table has them." if left > 0 else ""
 
 
 def with_halo(base: Any, encoding: dict[str, Any], mark: dict[str, Any]) -> list[Any]:
@@ -163,9 +182,9 @@ def _row(line: Line, point: LinePoint) -> dict[str, Any]:
     }
 
 
-def _intervals(base: alt.Chart, x: alt.X, y: alt.Y, style: _Style, *, both: bool) -> list[Any]:
+def _intervals(base: alt.Chart, x: alt.X, y: alt.Y, style: _Style, title: str, *, both: bool) -> list[Any]:
     known = base.transform_filter("isValid(datum.lo) && isValid(datum.hi) && datum.line != 'other'")
-    low = alt.Y("lo:Q", title=y.to_dict().get("title"))
+    low = alt.Y("lo:Q", title=title)
     if not both:
         band = known.mark_area(opacity=0.16).encode(
             x=x, y=low, y2="hi:Q", color=style.colour, detail=["full:N"], order="order:Q"
@@ -204,6 +223,32 @@ def _names(lines: Sequence[Line], x: alt.X, y: alt.Y, axis: Axis, style: _Style)
         align="left", baseline="middle", dx=_NAMES_FROM_PX + 3, dy=alt.ExprRef("datum.dy")
     ).encode(x=alt.X(value="width"), y=y, text="shown:N", color=style.colour)
     return [leader, name]
+
+
+def _names_on_top(lines: Sequence[Line], x: alt.X, y: alt.Y, style: _Style, axis: Axis) -> list[Any]:
+    """Names over the highest points of lines."""
+    rows = []
+    for place, line in enumerate(lines):
+        top = max(line.points, key=lambda point: point.y)
+        rows.append(
+            {
+                "line": str(place),
+                "name": line.name,
+                "number": str(line.number),
+                "x": top.x,
+                "y": top.y,
+                "right": axis.share(top.x) > _RIGHT,
+            }
+        )
+    base = alt.Chart(inline(rows)).transform_calculate(shown=f"{NUMBERED} ? datum.number : datum.name")
+    # Near the right edge a name is written to the left, so that it is not cut.
+    mark = {
+        "baseline": "middle",
+        "align": alt.ExprRef("datum.right ? 'right' : 'left'"),
+        "dx": alt.ExprRef("datum.right ? -9 : 9"),
+        "dy": -7,
+    }
+    return with_halo(base, {"x": x, "y": y, "text": "shown:N", "color": style.colour}, mark)
 
 
 def pushed_apart(wanted: Sequence[float], least: float, height: float) -> list[float]:

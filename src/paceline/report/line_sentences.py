@@ -75,7 +75,7 @@ def ladder_words(lines: Sequence[Line], what: str) -> str:
     if len(known) == 1:
         return f"The p95 of {first[2].name} is {_tail(first)} times its median."
     longest = max(known, key=lambda each: each[1].y / each[0].y)
-    return f"{text}; the longest tail is that of {longest[2].name}, whose p95 is {_tail(longest)} times its median."
+    return f"{text}; {longest[2].name} has the longest tail: its p95 is {_tail(longest)} times its median."
 
 
 def load_words(lines: Sequence[Line]) -> str:

@@ -16,8 +16,8 @@ from markupsafe import Markup
 class Page:
     """What fills a template of `assets/`.
 
-    `charts`: Vega-Lite by the name that the template draws it under. `document`: the figures as JSON. `extras`:
-    assets, styles and ES modules, that it needs beyond those of every page.
+    `charts`: Vega-Lite by the name that the template draws it under. `document`: the figures as JSON.
+    `extras`: assets, styles and ES modules, that it needs beyond those of every page.
     """
 
     template: str

@@ -1,4 +1,4 @@
-"""An offer over time: the median of each hour with its interval, the level, and where it changed."""
+"""Offers over time: medians of hours with their intervals, the level of each, and where it changed."""
 
 import math
 from itertools import pairwise
@@ -8,14 +8,19 @@ import altair as alt
 import numpy as np
 
 from paceline.report.board_figures import FIGURES
+from paceline.report.board_words import full_name, short_names
 from paceline.report.chart_axes import axis_of
 from paceline.report.charts import ACCENT, QUIET, SECOND, TEXT, WIDTH, Spec, inline, plain
-from paceline.report.line_chart import PANEL
+from paceline.report.drawn import Drawn
+from paceline.report.line_chart import PANEL, Line, LinePoint, grey_words, line_chart, names_px
+from paceline.report.trend_text import trend_words
 from paceline.units import format_number
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from paceline.advisor.identity import OfferKey
     from paceline.advisor.trend import Trend
 
 HEIGHT = 240
@@ -40,7 +45,8 @@ def trend_chart(trend: "Trend") -> Spec | None:
         }
         for hour in trend.hours
     ]
-    ends = [end for row in rows for end in (row["y"], row["lo"], row["hi"]) if end is not None]
+    medians = [hour.median for hour in trend.hours]
+    ends = [end for one in medians for end in (one.value, one.lo, one.hi) if end is not None]
     axis = axis_of(title, ends, zero=True)
     base = alt.Chart(inline(rows))
     x = alt.X("at:T", title="time, UTC", scale=alt.Scale(type="utc", padding=14))
@@ -63,6 +69,58 @@ def trend_chart(trend: "Trend") -> Spec | None:
     )
     chart: Any = alt.layer(*_changes(trend), spans, *_levels(trend), dots)
     return plain(chart.properties(width=WIDTH, height=HEIGHT))
+
+
+def trends_drawn(trends: "Sequence[Trend]", numbers: "Mapping[OfferKey, int]") -> Drawn | None:
+    """Several offers over time in one chart, those that changed first; None where none has two hours.
+
+    numbers: of rows on the board, by offer.
+    """
+    shown = sorted((one for one in trends if len(one.hours) > 1), key=lambda one: not one.shifts)
+    if not shown:
+        return None
+    names = short_names([one.key for one in shown])
+    lines = [
+        Line(numbers.get(one.key, place + 1), name, full_name(one.key), tuple(_points(one)))
+        for place, (one, name) in enumerate(zip(shown, names, strict=True))
+    ]
+    title = trend_title(shown[0].figure)
+    ends = [end for line in lines for point in line.points for end in (point.y, point.lo, point.hi)]
+    axis = axis_of(title, [end for end in ends if end is not None], zero=True)
+    x = alt.X("x:T", title="time, UTC", scale=alt.Scale(type="utc"))
+    return Drawn(
+        name="trends",
+        title=f"Over time: {title}",
+        says=_trends_words(shown, names),
+        about="Medians of hours; bands are 95\N{NARROW NO-BREAK SPACE}% intervals. A change is only told "
+        f"where chance alone would hardly show as much.{grey_words(lines)}",
+        spec=line_chart(lines, x, axis, titles=("hour, UTC", title)),
+        head=("offer", "hour, UTC", f"{title} (95 % interval)"),
+        rows=tuple((line.full, point.x_said, point.y_said) for line in lines for point in line.points),
+        numbered=True,
+        names_px=names_px(lines),
+    )
+
+
+def _points(trend: "Trend") -> list[LinePoint]:
+    found = []
+    for hour in trend.hours:
+        lo, hi = hour.median.lo, hour.median.hi
+        said = f"{format_number(hour.median.value)} ({_interval(lo, hi)})"
+        at = hour.at.timestamp() * 1e3
+        found.append(LinePoint(at, hour.median.value, lo, hi, f"{hour.at:%Y-%m-%d %H:%M}", said))
+    return found
+
+
+def _trends_words(trends: "Sequence[Trend]", names: "Sequence[str]") -> str:
+    """The changes, and of how many offers there is none to tell."""
+    told = [f"{name}: {trend_words(one)}" for one, name in zip(trends, names, strict=True) if one.shifts]
+    if told:
+        return " ".join(told)
+    known = sum(one.needs_hours is None for one in trends)
+    if not known:
+        return "Too few hours were measured yet to tell a change from noise."
+    return f"No change beyond noise in the {known:,} {'offer' if known == 1 else 'offers'} with enough hours."
 
 
 def trend_title(figure: str) -> str:
