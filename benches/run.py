@@ -19,6 +19,7 @@ NAMES = (
     "gateway_memory",
     "gateway_peers",
     "gateway_routing",
+    "board_10m",
 )
 LONG = ("gateway_soak",)
 

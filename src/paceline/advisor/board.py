@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paceline.advisor.bill import Bill
+from paceline.advisor.bill import Bill, bill_of, job_costs
 from paceline.advisor.board_figures import figures_of
 from paceline.advisor.capability import AllScores, all_scores, capability_of
 from paceline.advisor.digest import Digest
@@ -14,6 +14,7 @@ from paceline.advisor.digests import AllDigests, Problem, Watch, all_digests
 from paceline.advisor.evidence import OfferEvidence, pooled
 from paceline.advisor.figures import FIGURES, Figure
 from paceline.advisor.identity import KnownOffer, OfferKey, offer_of
+from paceline.advisor.instant import feel
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.catalogue.published import published
 from paceline.config import closest
@@ -201,8 +202,6 @@ def _unmeasured(what: str, asked: str, names: list[str]) -> ConfigError:
 def _row(
     evidence: OfferEvidence, query: BoardQuery, prices: "PriceBook", scores: AllScores, at: datetime
 ) -> BoardRow:
-    from paceline.advisor.bill import bill_of, job_costs
-
     price = price_of(evidence, prices, at)
     bill = bill_of(evidence, price, jobs_per_day=query.jobs_per_day)
     return BoardRow(
@@ -217,7 +216,7 @@ def _row(
         bill=bill,
         price=price,
         marks=_marks(evidence),
-        feel="",
+        feel=feel(evidence),
     )
 
 
