@@ -11,6 +11,7 @@ from paceline.dashboard.assets import serve_asset
 from paceline.dashboard.board import board_routes
 from paceline.dashboard.compare import compare_routes
 from paceline.dashboard.errors import HANDLERS, unexpected
+from paceline.dashboard.feel import feel_routes
 from paceline.dashboard.guard import ENTER, Guard, enter
 from paceline.dashboard.live import live_routes
 from paceline.dashboard.race_routes import race_routes
@@ -34,6 +35,7 @@ def create_app(state: State, *, race_urls: Sequence[str] = (), gateway_key_env: 
             *usage_routes(),
             *live_routes(state),
             *race_routes(state, urls=race_urls, gateway_key_env=gateway_key_env),
+            *feel_routes(state),
             Route("/static/{build}/{name}", serve_asset),
             Route(ENTER, enter, methods=["POST"]),
             Route("/healthz", _healthz),
