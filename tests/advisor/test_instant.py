@@ -29,9 +29,9 @@ def test_time_to_a_usable_answer_by_hand() -> None:
     one = evidence(3, sample={"ttfat_ms": [200, 300, np.nan], "e2e_ms": [2180, 310, 900.0]})
     # 200 ms, and 19 further tokens at 50 a second: 580 ms; an answer of 10 ms more is whole before that;
     # without a stream it is there at its end.
-    assert usable_ms(one, MODES["listen"])[0].tolist() == [580, 310, 900]
-    assert usable_ms(one, MODES["read"])[0].tolist() == [200, 300, 900]
-    assert usable_ms(one, MODES["type"])[0].tolist() == [2180, 310, 900]
+    assert usable_ms(one, MODES["listen"]).tolist() == [580, 310, 900]
+    assert usable_ms(one, MODES["read"]).tolist() == [200, 300, 900]
+    assert usable_ms(one, MODES["type"]).tolist() == [2180, 310, 900]
     assert SENTENCE_TOKENS == 20
 
 
@@ -50,6 +50,7 @@ def test_it_is_the_slow_requests_that_count() -> None:
 
 def test_near_a_limit_there_is_not_enough_data_until_there_is() -> None:
     few = instant(evidence(30, sample={"ttfat_ms": spread(780, 30)}), ["read"])[0]
+    assert few.maybe is None
     assert few.grade == "not enough data"
     assert few.needs_n is not None
     assert few.needs_n > 0
@@ -85,6 +86,23 @@ def test_wrong_grades_are_rare_where_the_truth_lies_at_a_limit() -> None:
         times = spread(1050 / np.exp(0.2 * 1.645), 200, 0.2, seed)
         wrong += instant(evidence(200, sample={"ttfat_ms": times}), ["read"])[0].grade == "fluent"
     assert wrong <= 10
+
+
+def test_what_is_shown_counts_and_what_may_be_better_is_said() -> None:
+    # All of 100 within 1 s; 94 of them within 0.1 s, so that `instant` is neither shown nor excluded.
+    times = np.where(np.arange(100) % 17, 60.0, 300.0)
+    found = instant(evidence(100, sample={"ttfat_ms": times}), ["read"])[0]
+    assert (found.grade, found.limit, found.within, found.n) == ("fluent", "flow", 100, 100)
+    assert found.maybe == "instant"
+
+
+def test_calls_of_a_job_that_is_slow_as_a_whole_count_as_little_more_than_one() -> None:
+    slow = np.repeat(np.arange(40) % 20 == 0, 10)
+    times = np.where(slow, 3000.0, 500.0)
+    together = instant(
+        evidence(400, sample={"ttfat_ms": times, "job": np.repeat(np.arange(40), 10)}), ["read"]
+    )
+    assert together[0].grade != "fluent"
 
 
 def test_in_a_word() -> None:

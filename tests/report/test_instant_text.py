@@ -11,10 +11,10 @@ def test_a_verdict_in_words() -> None:
     read, _, _, wait = instant(evidence(400))
     assert verdict_words(read) == (
         "Fluent. The answer begins within 200 ms (200 ms to 200 ms) in 95 of 100. "
-        "The limit of 1 s: up to here the train of thought is kept. "
+        "400 of 400 came within 1 s: up to here the train of thought is kept. "
         "Text comes at 9.45 times the pace of reading. The longest gap is up to 25 ms in 95 of 100."
     )
-    assert "Slow, but attention stays. The answer is whole within 2.18 s" in verdict_words(wait)
+    assert "Slow. The answer is whole within 2.18 s" in verdict_words(wait)
 
 
 def test_what_is_missing_is_said() -> None:

@@ -1,10 +1,11 @@
 """Does it feel instant? A verdict for each way of using an answer, by limits from the literature.
 
 Judged are 95 of 100 requests: what happens to one in twenty is what people remember. A grade is given when
-the whole interval of that share's time lies within its limit.
+it is shown, at 95 % confidence and with what requests have in common reckoned in, that so many are within its
+limit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from paceline.advisor.digest import CUT
 from paceline.advisor.evidence import OfferEvidence
 from paceline.catalogue.thresholds import limit_ms, pace_tok_s
+from paceline.stats.clustered_share import ShareEstimate, share_estimate
 from paceline.stats.quantiles import Estimate, quantile_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -21,6 +23,8 @@ ModeName = Literal["read", "listen", "type", "wait"]
 Grade = Literal["instant", "fluent", "noticeable", "slow", "too slow", "not enough data", "no answers"]
 
 SHARE = 0.95
+ERROR = 0.05
+"""A grade is wrong at most so often."""
 SENTENCE_TOKENS = 20
 """A first sentence: 15 words at 0.75 words a token, about what is read or said in one go."""
 
@@ -78,22 +82,27 @@ MODES: dict[ModeName, Mode] = {
 
 @dataclass(frozen=True)
 class InstantVerdict:
-    """One mode. usable_ms: the 95th percentile of the time to a usable answer. limit: the threshold of the grade.
+    """One mode. grade: the best that is shown. usable_ms: the 95th percentile of the time to a usable answer.
 
-    pace_share: requests whose text came at least at the mode's pace, None without one. pace_times: the median
-    rate over the pace. stall_ms: the 95th percentile of the longest gap, None where nobody follows the text.
-    needs_n: further requests that may settle it, where there is not enough data. In words:
+    limit: the threshold of the grade; where there is not enough data, the nearest that may be met. within:
+    requests of the sample that were, of n. maybe: a better grade that is not excluded. pace_share: requests
+    whose text came at least at the mode's pace, None without one. pace_times: the median rate over the pace.
+    stall_ms: the 95th percentile of the longest gap, None where nobody follows the text. needs_n: further
+    requests that may settle it, where there is not enough data; None: too close to call. In words:
     `report.instant_text`.
     """
 
     mode: Mode
     grade: Grade
-    usable_ms: Estimate | None
-    limit: str | None
-    pace_share: float | None
-    pace_times: float | None
-    stall_ms: Estimate | None
-    needs_n: int | None
+    usable_ms: Estimate | None = None
+    limit: str | None = None
+    within: int = 0
+    n: int = 0
+    maybe: Grade | None = None
+    pace_share: float | None = None
+    pace_times: float | None = None
+    stall_ms: Estimate | None = None
+    needs_n: int | None = None
 
 
 def instant(evidence: OfferEvidence, modes: Sequence[ModeName] = tuple(MODES)) -> list[InstantVerdict]:
@@ -101,8 +110,8 @@ def instant(evidence: OfferEvidence, modes: Sequence[ModeName] = tuple(MODES)) -
     return [_verdict(evidence, MODES[name]) for name in modes]
 
 
-def usable_ms(evidence: OfferEvidence, mode: Mode) -> tuple[Floats, Floats]:
-    """The time to a usable answer of the requests that have one, in order, and lower bounds of those cut.
+def usable_ms(evidence: OfferEvidence, mode: Mode) -> Floats:
+    """The time to a usable answer of each request of the sample, float64[n]; nan where it never came.
 
     TTFT of the answer, and the mode's further tokens at the request's own rate; no later than its end.
     Without a stream, and where all of the answer is needed, its end.
@@ -117,45 +126,55 @@ def usable_ms(evidence: OfferEvidence, mode: Mode) -> tuple[Floats, Floats]:
     else:
         more_ms = (mode.usable_tokens - 1) * 1000.0 / columns["output_tok_s"]
         found = np.fmin(np.where(np.isnan(more_ms), whole_ms, first_ms + more_ms), whole_ms)
-    cut = (columns["outcome"] == CUT) & np.isnan(found)
-    return found[evidence.well & ~np.isnan(found)], columns["elapsed_ms"][cut]
+    return np.where(evidence.well, found, np.nan)
 
 
 def _verdict(evidence: OfferEvidence, mode: Mode) -> InstantVerdict:
-    values, cut = usable_ms(evidence, mode)
-    if not len(values):
-        return InstantVerdict(mode, "no answers", None, None, None, None, None, None)
-    time = quantile_estimate(values, SHARE, censored=cut)
-    grade, limit, needs_n = _grade(mode, time, len(values) + len(cut))
-    share, times = _pace(evidence, mode)
+    times = usable_ms(evidence, mode)
+    # Failures are nothing to feel; who was cut off had waited in vain.
+    felt = ~np.isnan(times) | (evidence.columns["outcome"] == CUT)
+    if np.isnan(times).all():
+        return InstantVerdict(mode, "no answers")
+    jobs = evidence.jobs_of(felt)
+    waited = np.where(np.isnan(times), np.inf, times)[felt]
+    shares = {name: share_estimate(waited / limit_ms(name), SHARE, jobs) for _, name in mode.limits}
+    grade, name, maybe = _grade(mode, shares)
+    needs_n = None
+    if grade == "not enough data":
+        needs_n = shares[name].more_needed(SHARE, above_error=ERROR, below_error=ERROR)
+    known = ~np.isnan(times)
+    share, times_pace = _pace(evidence, mode)
     stall = evidence.quantile("longest_stall_ms", SHARE) if mode.pace else None
-    if stall is not None and not stall.n:
-        stall = None
-    return InstantVerdict(mode, grade, time, limit, share, times, stall, needs_n)
+    return InstantVerdict(
+        mode=mode,
+        grade=grade,
+        usable_ms=quantile_estimate(
+            times[known],
+            SHARE,
+            censored=evidence.columns["elapsed_ms"][felt & ~known],
+            jobs=evidence.jobs_of(known),
+        ),
+        limit=name,
+        within=int(shares[name].met),
+        n=len(waited),
+        maybe=maybe,
+        pace_share=share,
+        pace_times=times_pace,
+        stall_ms=stall if stall is not None and stall.n else None,
+        needs_n=needs_n,
+    )
 
 
-def _grade(mode: Mode, time: Estimate, n: int) -> tuple[Grade, str | None, int | None]:
-    """The grade that the whole interval lies in, its threshold, and how many requests a grade needs."""
-    if not time.enough or time.lo is None or time.hi is None:
-        # Where even the lower bound is beyond all limits, more requests change nothing.
-        if time.lo is not None and time.lo > limit_ms(mode.limits[-1][1]):
-            return "too slow", mode.limits[-1][1], None
-        return "not enough data", None, max((time.needs_n or 2 * n) - n, 1)
-    for grade, name in mode.limits:
-        if time.hi <= limit_ms(name):
-            return grade, name, None
-        if time.lo <= limit_ms(name):
-            return "not enough data", name, _more(time, limit_ms(name), n)
-    return "too slow", mode.limits[-1][1], None
-
-
-def _more(time: Estimate, limit: float, n: int) -> int:
-    """Further requests until the interval leaves the limit, if it shrinks as 1 / sqrt(n)."""
-    assert time.lo is not None
-    assert time.hi is not None
-    reach = time.hi - time.value if time.value <= limit else time.value - time.lo
-    apart = abs(limit - time.value)
-    return max(int(np.ceil(n * ((reach / max(apart, 1e-9)) ** 2 - 1.0))), 1)
+def _grade(mode: Mode, shares: Mapping[str, ShareEstimate]) -> tuple[Grade, str, Grade | None]:
+    """The best grade that is shown, the threshold to speak of, and a better grade that is not excluded."""
+    shown = next((one for one in mode.limits if shares[one[1]].lower(ERROR) >= SHARE), None)
+    possible = next((one for one in mode.limits if shares[one[1]].upper(ERROR) >= SHARE), None)
+    if shown is not None:
+        return *shown, possible[0] if possible is not None and possible[0] != shown[0] else None
+    if possible is None:
+        return "too slow", mode.limits[-1][1], None
+    likely = next((name for _, name in mode.limits if (shares[name].value or 0.0) >= SHARE), possible[1])
+    return "not enough data", likely, None
 
 
 def _pace(evidence: OfferEvidence, mode: Mode) -> tuple[float | None, float | None]:

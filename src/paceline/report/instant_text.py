@@ -20,7 +20,6 @@ WIDTH = 80
 _NEVER = 100_000
 _SAID = {
     "noticeable": "a pause is noticed",
-    "slow": "slow, but attention stays",
     "not enough data": "not enough data",
 }
 
@@ -34,12 +33,14 @@ def verdict_words(verdict: "InstantVerdict") -> str:
         mode.usable_tokens, f"The first {mode.usable_tokens} tokens are there"
     )
     sentences = [f"{_SAID.get(grade, grade).capitalize()}.", f"{what} within {_range(time)} in 95 of 100."]
-    limit = _limit(verdict)
+    limit = thresholds()[verdict.limit] if verdict.limit else None
     if limit is not None:
-        over = "over the limit" if grade == "too slow" else "the limit"
-        sentences.append(f"{over} of {seconds(limit.value)}: {limit.text}.".capitalize())
+        within = f"{verdict.within:,} of {verdict.n:,}"
+        sentences.append(f"{within} came within {seconds(limit.value)}: {limit.text}.")
     if grade == "not enough data":
         sentences.append(_missing(verdict.needs_n))
+    elif verdict.maybe is not None:
+        sentences.append(f"It may be {verdict.maybe}: more requests would tell.")
     if verdict.pace_share is not None and verdict.pace_times is not None:
         pace = f"{verdict.pace_times:.3g} times the pace of {mode.pace}"
         slow = round(100.0 * (1.0 - verdict.pace_share))
@@ -99,22 +100,21 @@ def instant_json(found: "Sequence[tuple[OfferEvidence, Sequence[InstantVerdict]]
 
 
 def _verdict_dict(verdict: "InstantVerdict") -> dict[str, Any]:
-    limit = _limit(verdict)
+    limit = thresholds()[verdict.limit] if verdict.limit else None
     return {
         "mode": verdict.mode.name,
         "grade": verdict.grade,
         "usable_p95_ms": verdict.usable_ms.to_dict() if verdict.usable_ms else None,
         "limit": {"name": limit.name, "ms": limit.value, "source": limit.source} if limit else None,
+        "within": verdict.within,
+        "n": verdict.n,
+        "maybe": verdict.maybe,
         "pace_share": verdict.pace_share,
         "pace_times": verdict.pace_times,
         "stall_p95_ms": verdict.stall_ms.to_dict() if verdict.stall_ms else None,
         "needs_n": verdict.needs_n,
         "text": verdict_words(verdict),
     }
-
-
-def _limit(verdict: "InstantVerdict") -> Threshold | None:
-    return thresholds()[verdict.limit] if verdict.limit else None
 
 
 def _missing(needs_n: int | None) -> str:
@@ -125,10 +125,7 @@ def _missing(needs_n: int | None) -> str:
 
 def _range(time: "Estimate") -> str:
     value = f"{'' if time.known else 'more than '}{seconds(time.value)}"
-    if time.lo is None and time.hi is None:
-        return value
-    lo, hi = (seconds(end) if end is not None else "?" for end in (time.lo, time.hi))
-    return f"{value} ({lo} to {hi})"
+    return f"{value} ({seconds(time.lo)} to {seconds(time.hi)})" if time.lo and time.hi else f"about {value}"
 
 
 def _runs(evidence: "OfferEvidence") -> str:
