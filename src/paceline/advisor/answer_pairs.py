@@ -22,11 +22,12 @@ class Divergence:
     """Where the answers of two sides, or of one with itself, part; of the pairs that do.
 
     pairs, parted: of answers. characters, pieces: before the first difference, median and p10; share: of the
-    longer answer. nan where none parts.
+    longer answer. nan where none parts. at: the pieces of each that parts, ascending.
     """
 
     pairs: int
     parted: int
+    at: tuple[int, ...]
     characters_p50: float
     characters_p10: float
     pieces_p50: float
@@ -39,6 +40,7 @@ class Divergence:
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
             for name, value in asdict(self).items()
+            if name != "at"
         }
 
 
@@ -154,7 +156,8 @@ def _divergence(pairs: int, parted: list[tuple[int, int, float]]) -> Divergence:
         for place in range(3)
         for q in (0.5, 0.1)
     ]
-    return Divergence(pairs, len(columns), *found)
+    at = tuple(sorted(piece for _, piece, _ in parted))
+    return Divergence(pairs, len(columns), at, *found)
 
 
 def _silent(a: Answers, b: Answers, prompts: tuple[str, ...]) -> tuple[int, int]:

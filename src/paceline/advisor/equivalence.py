@@ -37,8 +37,8 @@ class Equivalence:
 
     prompts: asked of both. compared: with two answers from each side (`once`: one each). once: one run or
     both asked each prompt a single time, so that what each repeats is unknown. texts: of whole answers that
-    are equal. beginnings: of the share of an answer before the first difference. divergence: by pair of sides,
-    `a`, `b`, `ab`. only_a, only_b: prompts that one side alone answered. scores: None without a probe.
+    are equal. beginnings: of the share of an answer before the first difference. divergence: by pair of
+    sides, `a`, `b`, `ab`. only_a, only_b: prompts that one side alone answered. scores: None without a probe.
     speed: of the first pass. findings: by kind, `texts`, `answered`, `scores`.
     """
 

@@ -45,7 +45,11 @@ def texts_finding(texts: Agreement, beginnings: Agreement, margin: float, *, onc
     whole, begun = _outcome(texts, margin), _outcome(beginnings, margin)
     noise = _noise(texts)
     if whole == "same":
-        return Finding("same", f"whole answers agree across A and B as within each ({_lost(texts)}){noise}")
+        return Finding(
+            "same",
+            f"A and B agree as each does with itself: {_lost(texts)} of what one repeats the other does not say"
+            f"{noise}",
+        )
     if whole == "different":
         return Finding(
             "different",
@@ -61,8 +65,8 @@ def texts_finding(texts: Agreement, beginnings: Agreement, margin: float, *, onc
     if begun == "same" and not texts.lost.value > margin:
         return Finding(
             "same",
-            f"answers are too seldom repeated whole to tell, but they begin alike across A and B as within "
-            f"each ({_lost(beginnings)}){noise}",
+            f"answers are too seldom repeated whole to tell, but they begin alike in A and B as in each: "
+            f"{_lost(beginnings)} of what one begins alike the other does not{noise}",
         )
     needs = [
         *(one.more_for_same(margin) for one in (texts, beginnings)),
@@ -70,7 +74,7 @@ def texts_finding(texts: Agreement, beginnings: Agreement, margin: float, *, onc
     ]
     return Finding(
         "not enough data",
-        f"texts do not decide: {_lost(texts)} of what is repeated is lost between A and B{noise}",
+        f"texts do not decide: {_lost(texts)} of what one repeats the other does not say{noise}",
         min((n for n in needs if n is not None), default=None),
     )
 
@@ -161,7 +165,7 @@ def _lost(one: Agreement) -> str:
     if math.isnan(one.lost.value):
         return "nothing is repeated"
     lo, hi = one.lost.lo, one.lost.hi
-    ends = f", {_percent(lo)} to {_percent(hi)}" if lo is not None and hi is not None else ""
+    ends = f" ({_percent(lo)} to {_percent(hi)})" if lo is not None and hi is not None else ""
     return f"{_percent(one.lost.value)}{ends}"
 
 

@@ -1,5 +1,6 @@
 """From two runs, stored before or measured in turn now, to a comparison and an exit code."""
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paceline.cli.output import STDOUT, talk, write_output
+from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
     from paceline.measure.driver import RunResult
@@ -27,6 +29,18 @@ class Pair:
     def interrupted(self) -> bool:
         """Whether measuring was broken off."""
         return any(result.state == "interrupted" for result in self.measured)
+
+
+def are_endpoints(a: str, b: str) -> bool:
+    """Whether two arguments are URLs, and not stored runs. Raises ConfigError for one of each."""
+    kinds = [bool(re.search(r"://|^[^/\s]+:\d+(/|$)", text)) for text in (a, b)]
+    if kinds[0] != kinds[1]:
+        url, run = (a, b) if kinds[0] else (b, a)
+        raise ConfigError(
+            f"{url} is an endpoint and {run} is a stored run: only two of one kind can be compared",
+            "measure the endpoint first, and compare the two runs",
+        )
+    return kinds[0]
 
 
 def stored_pair(a: str, b: str) -> Pair:

@@ -13,6 +13,7 @@ import typer
 
 from paceline import __version__
 from paceline.cli.commands import (
+    advise,
     bill,
     board,
     calibrate,
@@ -21,6 +22,7 @@ from paceline.cli.commands import (
     compare,
     dashboard,
     demo,
+    equivalent,
     gateway,
     importing,
     instant,
@@ -49,7 +51,8 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Commands that put load on an endpoint.
 _LOADING = (
     *("paceline measure", "paceline compare", "paceline sweep", "paceline capacity", "paceline demo"),
-    *("paceline runs resume", "paceline study resume", "paceline capability run"),
+    "paceline equivalent",
+    *("paceline advise", "paceline runs resume", "paceline study resume", "paceline capability run"),
 )
 
 app = typer.Typer(
@@ -83,6 +86,7 @@ def _root(
 
 app.command("measure")(measure.measure)
 app.command("compare")(compare.compare)
+app.command("equivalent")(equivalent.equivalent)
 app.command("sweep")(sweep.sweep)
 app.command("capacity")(capacity.capacity)
 app.add_typer(study.app, name="study")
@@ -92,6 +96,7 @@ app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
 app.add_typer(runs.app, name="runs")
 app.command("board")(board.board)
+app.command("advise")(advise.advise)
 app.command("bill")(bill.bill)
 app.command("instant")(instant.instant)
 app.command("trend")(trend.trend)

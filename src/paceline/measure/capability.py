@@ -42,8 +42,9 @@ class Tally:
 
 
 def is_probe(run: StoredRun) -> bool:
-    """Whether the run's jobs are problems of the capability probe."""
-    return bool(run.manifest.workload.get("probe"))
+    """Whether the run's jobs are problems of the capability probe, and nothing else."""
+    workload = run.manifest.workload
+    return bool(workload.get("probe")) and not workload.get("equivalence")
 
 
 def score_run(run: StoredRun) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class Agreement:
     n: prompts with all four answers. a, b, ab: mean agreement of A with itself, of B with itself, and of one
     with the other. lost: 1 - ab / ((a + b) / 2), the share of what a side repeats that the other does not
     say; no ends where nothing is ever repeated. p_value: of the two being one, against agreeing less with
-    each other than with themselves. seen: the smallest `lost` that so many prompts would show four times in five;
-    None where none would.
+    each other than with themselves. seen: the smallest `lost` that so many prompts would show four times in
+    five; None where none would.
     """
 
     n: int

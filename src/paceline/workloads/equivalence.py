@@ -35,7 +35,7 @@ class EquivalenceSource:
     def __init__(self, workload: "WorkloadSpec", inner: JobSource | None = None, n_inner: int = 0) -> None:
         assert workload.equivalence is not None
         self._workload = workload
-        self._passes = workload.equivalence.passes
+        self.n_passes = workload.equivalence.passes
         self._texts = workload.equivalence.texts
         self.inner = inner
         self._writer = PromptWriter(load_tokenizer(workload.tokenizer), workload.seed, workload.prefix_salt)
@@ -58,7 +58,7 @@ class EquivalenceSource:
     @property
     def n_jobs(self) -> int:
         """Requests in all."""
-        return self._passes * len(self._order)
+        return self.n_passes * len(self._order)
 
     def job(self, index: int) -> Job | None:
         """Job `index`; None after the last pass."""

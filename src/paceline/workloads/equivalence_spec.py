@@ -1,4 +1,4 @@
-"""`[equivalence]` of a workload file: prompts that are asked more than once, the same for whoever is asked."""
+"""`[equivalence]` of a workload file: prompts that are asked more than once, whoever is asked."""
 
 from typing import Annotated
 

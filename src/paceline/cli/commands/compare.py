@@ -1,6 +1,5 @@
 """`paceline compare`: is B faster than A?"""
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -110,7 +109,7 @@ def compare(  # noqa: PLR0917
     than --fail-if-slower allows; 2 wrong usage.
     """
     from paceline.cli.asked import asked_job
-    from paceline.cli.comparing import conclude_comparison, measure_both, stored_pair
+    from paceline.cli.comparing import are_endpoints, conclude_comparison, measure_both, stored_pair
     from paceline.cli.output import check_outputs
     from paceline.measure.job import prepare
     from paceline.units import parse_percentage
@@ -120,7 +119,7 @@ def compare(  # noqa: PLR0917
         threshold = parse_percentage(result.fail_if_slower, "--fail-if-slower")
     smallest = parse_percentage(result.smallest_difference, "--smallest-difference")
     check_outputs(result.paths())
-    if not _endpoints(a, b):
+    if not are_endpoints(a, b):
         _refuse_load(load, requests, endpoint, server, second, model, slo, name, pairs)
         pair = stored_pair(a, b)
         return conclude_comparison(pair, result.paths(), smallest, threshold)
@@ -175,17 +174,6 @@ def _second_server(first: "ServerWatch", url: str | None) -> "ServerWatch":
     from paceline.measure.scrape import AUTO, OFF
 
     return replace(first, metrics=url or (first.metrics if first.metrics in (AUTO, OFF) else AUTO))
-
-
-def _endpoints(a: str, b: str) -> bool:
-    kinds = [bool(re.search(r"://|^[^/\s]+:\d+(/|$)", text)) for text in (a, b)]
-    if kinds[0] != kinds[1]:
-        url, run = (a, b) if kinds[0] else (b, a)
-        raise ConfigError(
-            f"{url} is an endpoint and {run} is a stored run: only two of one kind can be compared",
-            "measure the endpoint first, and compare the two runs",
-        )
-    return kinds[0]
 
 
 def _refuse_load(*given: object) -> None:
