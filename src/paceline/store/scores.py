@@ -67,7 +67,29 @@ def run_scores(folder: Path) -> dict[str, Any] | None:
         raise StoreError(f"{path} is damaged: {error}", hint) from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise StoreError(f"{path} is no {SCHEMA}", hint)
+    if not _whole(document):
+        raise StoreError(f"{path} is damaged: it has no counts by family", hint)
     return document
+
+
+def _whole(document: Mapping[str, Any]) -> bool:
+    """What figures are made of is there: version, seed, and counts of each family."""
+    families, total = document.get("families"), document.get("total")
+    return (
+        isinstance(document.get("version"), str)
+        and isinstance(document.get("seed"), int)
+        and isinstance(document.get("at"), str)
+        and isinstance(total, dict)
+        and isinstance(total.get("n"), int)
+        and isinstance(families, dict)
+        and all(
+            isinstance(one, dict)
+            and isinstance(one.get("solved"), int)
+            and isinstance(one.get("n"), int)
+            and 0 <= one["solved"] <= one["n"]
+            for one in families.values()
+        )
+    )
 
 
 def scores_folder(at: Path | None = None) -> Path:
@@ -83,7 +105,7 @@ def save_scores(scores: Sequence[ImportedScore], source: Mapping[str, Any], at: 
     folder = scores_folder(at)
     make_folder(folder)
     moment = datetime.now(UTC)
-    path = folder / f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}.json"
+    path = folder / f"{moment:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(2)}.json"
     document = {
         "schema": IMPORTED_SCHEMA,
         "imported_at": moment.isoformat(timespec="seconds"),
@@ -101,8 +123,10 @@ def imported_scores(at: Path | None = None) -> tuple[list[ImportedScore], list[D
     for path in sorted(scores_folder(at).glob("*.json")):
         try:
             found += _scores_of(path)
-        except (StoreError, ValueError, TypeError, KeyError) as error:
-            why = error.message if isinstance(error, StoreError) else str(error)
+        except StoreError as error:
+            damaged.append(DamagedScores(path, error.message))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            why = str(error) if isinstance(error, ValueError) else "it does not say what it must"
             damaged.append(DamagedScores(path, why))
     return found, damaged
 

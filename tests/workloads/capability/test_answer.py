@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from paceline.workloads.capability.answer import final_answer, tidied
@@ -82,10 +80,7 @@ def test_a_text_that_is_made_to_be_slow_is_not() -> None:
         "Answer: " + "9" * 1_000_000,
         "\\boxed{{}" * 100_000,
     )
-    before = time.process_time()
+    # Work that grows as the square of their length would take hours, which the suite's time limit ends.
     for text in texts:
         found = final_answer(text)
-        if found is not None:
-            tidied(found, "integer")
-    # A check of form: quadratic work on these takes hours.
-    assert time.process_time() - before < 60
+        assert found is None or tidied(found, "integer")

@@ -15,7 +15,10 @@ def test_all_families_are_asked_by_default_and_their_order_is_of_no_meaning() ->
     spec = parse({}).probe
     assert spec is not None
     assert (spec.families, spec.items, spec.seed) == (DEFAULT_FAMILIES, 100, None)
-    one, two = parse({"families": ["products", "leg_counting"]}), parse({"families": ["leg_counting", "products"]})
+    one, two = (
+        parse({"families": ["products", "leg_counting"]}),
+        parse({"families": ["leg_counting", "products"]}),
+    )
     assert one == two
 
 
