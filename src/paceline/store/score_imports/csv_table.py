@@ -119,9 +119,7 @@ def _notes(scores: list[ImportedScore]) -> list[str]:
     partial = sum(one.n is not None and one.solved is None for one in scores)
     notes = []
     if unknown:
-        notes.append(f"{unknown} scores have neither n nor stderr, so that they get no interval")
+        notes.append(f"without n and stderr, and so without an interval: {unknown} of {len(scores)}")
     if partial:
-        notes.append(
-            f"{partial} scores are no share of whole items, so that no exact interval holds for them"
-        )
+        notes.append(f"no share of whole items, and so without an exact interval: {partial} of {len(scores)}")
     return notes
