@@ -368,6 +368,9 @@ class Page:
 
     def screenshot(self, path: Path, *, whole: bool = True) -> Path:
         """Write a PNG of the whole page, or of what the window shows, once it is drawn."""
+        if whole:
+            # What sticks to the window would lie over the middle of the page.
+            self.evaluate("scrollTo({left: 0, top: 0, behavior: 'instant'})")
         self.evaluate(
             "document.fonts.ready.then(() => new Promise("
             "done => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))))"

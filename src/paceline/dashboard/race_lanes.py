@@ -13,6 +13,7 @@ from typing import Any, Literal
 from paceline.advisor.identity import STANDARD, KnownOffer, OfferKey, known_offer, offer_of
 from paceline.control.config import Config, GatewayConfig, OfferConfig
 from paceline.control.credentials import ca_pem, credentials
+from paceline.control.listening import read_listening
 from paceline.control.lock import LOCK_NAME
 from paceline.control.problems import GatewayConfigError
 from paceline.control.read import read_config
@@ -114,7 +115,7 @@ def find_lanes(
     if settings is not None:
         found += [_of_offer(offer, known) for offer in settings.offers]
         if gateway_runs(home):
-            found += _of_gateway(settings, gateway_key_env)
+            found += _of_gateway(settings, gateway_url(settings.gateway, home), gateway_key_env)
     found += [_of_url(number, url) for number, url in enumerate(urls)]
     there = {(one.endpoint, one.model, _frozen(one.extra)) for one in found}
     for lane in _of_runs(home, known, notes):
@@ -189,8 +190,7 @@ def _of_offer(offer: OfferConfig, known: Sequence[KnownOffer]) -> Lane:
     )
 
 
-def _of_gateway(config: Config, key_env: str | None) -> Iterator[Lane]:
-    url = gateway_url(config.gateway)
+def _of_gateway(config: Config, url: str, key_env: str | None) -> Iterator[Lane]:
     for model in config.all_models():
 
         def target(name: str = model.id) -> Target:
@@ -212,9 +212,10 @@ def _of_gateway(config: Config, key_env: str | None) -> Iterator[Lane]:
         )
 
 
-def gateway_url(config: GatewayConfig) -> str:
-    """Where a client on this machine finds the gateway."""
-    host, _, port = config.listen.rpartition(":")
+def gateway_url(config: GatewayConfig, home: Path) -> str:
+    """Where a client on this machine finds the gateway: as it says itself, else as its config has it."""
+    said = read_listening(home)
+    host, _, port = (config.listen if said is None else said.listen).rpartition(":")
     host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
     return f"{'https' if config.tls else 'http'}://{host}:{port}/v1"
 

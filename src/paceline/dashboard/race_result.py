@@ -12,7 +12,7 @@ from paceline.dashboard.race_side import Figures, Side
 
 _ONE_SAMPLE = (
     "One race is one sample of each side. The next may end the other way round: what holds is measured with "
-    "many requests, by `paceline measure`, and stands on the board with its intervals."
+    "many requests, by paceline measure, and stands on the board with its intervals."
 )
 _OUTCOMES = {
     "timeout": "cut: the time was over",
@@ -42,9 +42,9 @@ def result_of(side: Side, price: Price | PriceUnknown) -> dict[str, Any]:
 
 
 def cost_of(figures: Figures, price: Price | PriceUnknown) -> dict[str, Any]:
-    """`usd`, or None and `why` it is not known; `source`: of the price."""
+    """`usd`, or None and `why` it is not known, with a `hint` without a price; `source`: of the price."""
     if isinstance(price, PriceUnknown):
-        return {"usd": None, "why": f"{price.why}; {price.hint}", "source": None}
+        return {"usd": None, "why": price.why, "hint": price.hint, "source": None}
     if price.kind == "hours":
         why = "own hardware has a price an hour, and one request tells nothing of how well it is used"
         return {"usd": None, "why": why, "source": price.source}
@@ -82,6 +82,8 @@ def _ranked(results: Sequence[Mapping[str, Any]], name: str, best: float = 1.0) 
 
 def _notes(sides: Sequence[Side], ok: Sequence[Mapping[str, Any]]) -> list[str]:
     notes = []
+    if 0 < len(ok) < len(sides):
+        notes.append("A side that did not come to its end has no figures, and no place in the order.")
     tokens = [one["tokens"] for one in ok]
     if len(tokens) > 1 and max(tokens) > min(tokens) * (1 + _LIKE):
         notes.append(

@@ -216,6 +216,8 @@ class Side:
         outcome, error = seen["outcome"], seen["error"]
         if end["outcome"] is not None and outcome != "error_in_stream":
             outcome, error = end["outcome"], ": ".join(text for text in (end["error"], end["hint"]) if text)
+            if outcome == "truncated" and self.status is not None:
+                error = "the connection was closed before the answer was complete"
         return {
             **_NULLED,
             **{name: value for name, value in seen.items() if name in ROW_SCHEMA.names},

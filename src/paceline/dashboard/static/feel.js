@@ -9,18 +9,20 @@ const said = document.getElementById("said");
 let turn = 0;
 
 class Lane {
-  constructor(name, where, stream, colour) {
+  constructor(name, where, stream, colour, withReader) {
     this.stream = stream;
+    this.withReader = withReader;
     this.elapsed = meter("time");
     this.tokens = meter("tokens");
-    this.ahead = meter("ahead of a reader");
+    this.unread = meter("unread");
     this.read = document.createTextNode("");
     this.rest = document.createTextNode("");
-    this.words = make("div", "words", make("span", "read", this.read), this.rest);
+    this.mark = make("span", "read", this.read);
+    this.words = make("div", "words", this.mark, this.rest);
     this.words.tabIndex = 0;
     this.words.setAttribute("role", "region");
     this.words.setAttribute("aria-label", `Text at ${name}`);
-    const meters = make("dl", "meters", this.elapsed.box, this.tokens.box, this.ahead.box);
+    const meters = make("dl", "meters", this.elapsed.box, this.tokens.box, this.unread.box);
     this.box = make("article", `lane lane-${colour}`, make("header", "", make("h2", "", name)), make("p", "where", where), meters, this.words);
     this.box.setAttribute("aria-label", name);
     this.chars = -1;
@@ -35,13 +37,18 @@ class Lane {
     if (started) this.elapsed.set(...duration(Math.min(ms, this.stream.endMs)), !now.chars);
     this.tokens.set(shown(now.tokens), "", !now.tokens);
     const words = Math.floor((now.tokens - now.readTokens) * given.words_per_token);
-    if (now.tokens) this.ahead.set(shown(words), words === 1 ? "word" : "words");
+    if (now.tokens) this.unread.set(shown(words), words === 1 ? "word" : "words");
     if (now.chars === this.chars && now.readChars === this.readChars) return !now.ended;
     [this.chars, this.readChars] = [now.chars, now.readChars];
-    follow(this.words, () => {
+    const change = () => {
       this.read.data = this.stream.text.slice(0, now.readChars);
       this.rest.data = this.stream.text.slice(now.readChars, now.chars);
-    });
+    };
+    if (this.withReader) {
+      change();
+      const below = this.mark.offsetHeight - this.words.scrollTop - this.words.clientHeight / 2;
+      if (below > 0) this.words.scrollTop += below;
+    } else follow(this.words, change);
     return !now.ended;
   }
 }
@@ -74,7 +81,7 @@ async function chosen() {
     return [`${shown(speed)} tok/s`, `TTFT ${shown(ttft_ms)} ms`, Stream.even(texts, speed, ttft_ms, given.reading_tok_s)];
   });
   const own = await Promise.all(fields.getAll("offer").map((place) => stored(given.offers[Number(place)], texts)));
-  return { lanes: [...even, ...own], together: fields.get("order") === "together" };
+  return { lanes: [...even, ...own], together: fields.get("order") === "together", withReader: fields.get("view") === "reader" };
 }
 
 function running(on) {
@@ -96,12 +103,13 @@ async function play() {
     said.textContent = "Choose a speed first.";
     return;
   }
-  const lanes = found.lanes.map(([name, where, stream], i) => new Lane(name, where, stream, i % 5));
+  const lanes = found.lanes.map(([name, where, stream], i) => new Lane(name, where, stream, i % 5, found.withReader));
   const from = begins(lanes.map((lane) => lane.stream), found.together);
   grid.replaceChildren(...lanes.map((lane) => lane.box));
   grid.dataset.n = String(lanes.length);
   grid.classList.toggle("one", !found.together);
   said.textContent = "Playing";
+  said.scrollIntoView({ block: "nearest" });
   running(true);
   const start = performance.now();
   const frame = () => {

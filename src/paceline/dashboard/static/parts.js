@@ -19,6 +19,11 @@ export function duration(ms) {
   return ms < 1000 ? [shown(ms), "ms"] : [shown(ms / 1000, 2), "s"];
 }
 
+/** A mark on an axis of time, without digits that say nothing: `0`, `500 ms`, `1.5 s`. */
+export function mark(ms) {
+  return ms === 0 ? "0" : ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
 /** A meter of a list of meters; `set(text, unit, open)` changes it only where it differs. */
 export function meter(name) {
   const value = make("dd", "open", "\u2013");

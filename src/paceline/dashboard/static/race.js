@@ -1,6 +1,6 @@
 // The page of races. Every time that is shown was taken by the server as the bytes arrived.
 import { events } from "./events.js";
-import { duration, follow, make, meter, shown } from "./parts.js";
+import { duration, follow, make, mark, meter, shown } from "./parts.js";
 import { post } from "./token.js";
 
 const LETTERS = "ABCD";
@@ -11,6 +11,7 @@ const track = document.getElementById("track");
 const grid = document.getElementById("lanes");
 const results = document.getElementById("results");
 let leaving = null;
+let lanes = [];
 
 // What a screen reader is told: milestones, not tokens.
 function say(text, wrong = false) {
@@ -81,7 +82,8 @@ class Lane {
           this.last = { kind, node: make("span", KINDS[kind] ?? "") };
           this.words.append(this.last.node);
         }
-        this.last.node.append(text);
+        // Many models begin with a blank.
+        this.last.node.append(this.words.textContent ? text : text.trimStart());
       }
     });
   }
@@ -103,7 +105,14 @@ class Lane {
       if (this.firstMs === null) this.ttft.set("\u2013", "", true);
       say(`${this.name}: ${result.said}`, true);
     }
+    this.words.classList.remove("writing");
     for (const note of result.notes) this.end.append(make("br"), note);
+  }
+
+  stop() {
+    if (this.done) return;
+    this.words.classList.remove("writing");
+    this.end.textContent = "stopped";
   }
 
   draw(most) {
@@ -114,24 +123,25 @@ class Lane {
   }
 }
 
-function drawTrack(lanes, axis) {
+function drawTrack(axis) {
   // The axis grows in steps, so that bars do not seem to shrink all the time.
   const now = Math.max(...lanes.map((lane) => lane.ms), 1);
   const step = 10 ** Math.floor(Math.log10(now));
-  const most = [1, 2, 3, 5, 8, 10].map((n) => n * step).find((n) => n >= now);
+  const most = [1, 2, 4, 6, 10].map((n) => n * step).find((n) => n >= now);
   for (const lane of lanes) lane.draw(most);
-  axis.replaceChildren(make("span", "", "0"), make("span", "", duration(most / 2).join(" ")), make("span", "", duration(most).join(" ")));
+  axis.replaceChildren(...[0, most / 2, most].map((ms) => make("span", "", mark(ms))));
 }
 
 function begin(given) {
-  const lanes = given.lanes.map((one) => new Lane(one));
+  lanes = given.lanes.map((one) => new Lane(one));
   grid.dataset.n = String(lanes.length);
   grid.replaceChildren(...lanes.map((lane) => lane.box));
   const axis = make("div", "axis");
   const legend = make("p", "legend-line", "Outlined: until the first token. Full: while it writes. One axis of time, from the first byte of each request.");
   track.replaceChildren(...lanes.flatMap((lane) => [letter(lane.number), lane.rail]), axis, legend);
   track.hidden = false;
-  return { lanes, axis };
+  said.scrollIntoView({ block: "nearest" });
+  return axis;
 }
 
 function cell(text, name, best = false, more = "") {
@@ -163,14 +173,27 @@ function row(lane, result, order) {
   );
 }
 
-function finish(given, lanes, found) {
+/** Where costs come from, or why there is none; sides of which the same is to be said together. */
+function costNotes(found) {
+  const said = new Map();
+  const add = (text, lane) => said.set(text, [...(said.get(text) ?? []), lane.name]);
+  const hints = new Set();
+  for (const lane of lanes) {
+    const cost = found[lane.number].cost;
+    add(cost.usd === null ? `unknown: ${cost.why}` : `by ${cost.source}`, lane);
+    if (cost.hint) hints.add(cost.hint);
+  }
+  const lines = [...said].map(([text, names]) => `Cost of ${names.join(", ")} ${text}.`);
+  const [hint] = hints;
+  return hint ? [...lines, `To know it, ${hint}.`] : lines;
+}
+
+function finish(given, found) {
   const ranked = given.order.e2e_ms;
   const rest = lanes.map((lane) => lane.number).filter((number) => !ranked.includes(number));
   const rows = [...ranked, ...rest].map((number) => row(lanes[number], found[number], given.order));
   document.getElementById("rows").replaceChildren(...rows);
-  const costs = lanes.map((lane) => [lane.name, found[lane.number].cost]);
-  const priced = costs.map(([name, cost]) => `${name}: ${cost.usd === null ? `cost unknown: ${cost.why}` : `price by ${cost.source}`}.`);
-  document.getElementById("notes").replaceChildren(...[...given.notes, ...new Set(priced)].map((note) => make("li", "", note)));
+  document.getElementById("notes").replaceChildren(...[...given.notes, ...costNotes(found)].map((note) => make("li", "", note)));
   results.hidden = false;
   const words = ranked.map((number) => LETTERS[number]).join(", ");
   say(ranked.length > 1 ? `Done, in this order: ${words}. One race is one sample.` : ranked.length ? `Only ${words} came to its end.` : "No side came to its end.");
@@ -190,18 +213,18 @@ async function failure(answer) {
 }
 
 async function watch(answer) {
-  let started = null;
+  let axis = null;
   const found = {};
   for await (const [name, data] of events(answer)) {
-    if (name === "start") started = begin(data);
+    if (name === "start") axis = begin(data);
     else if (name === "error") return say(data.message, true);
-    else if (name === "end") return finish(data, started.lanes, found);
+    else if (name === "end") return finish(data, found);
     else if (name === "tick") {
       for (const given of data.lanes) {
-        started.lanes[given.lane].take(given);
+        lanes[given.lane].take(given);
         if (given.result) found[given.lane] = given.result;
       }
-      drawTrack(started.lanes, started.axis);
+      drawTrack(axis);
     }
   }
   return say("The dashboard has ended.", true);
@@ -229,7 +252,7 @@ async function race() {
   } catch (error) {
     if (error.name === "AbortError") {
       say("Stopped. The sides were hung up on.");
-      for (const box of grid.querySelectorAll(".writing")) box.classList.remove("writing");
+      for (const lane of lanes) lane.stop();
     } else say("The dashboard does not answer: does it still run?", true);
   } finally {
     leaving = null;
