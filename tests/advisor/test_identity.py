@@ -30,7 +30,7 @@ def known(number: int = 0, **fields: Any) -> KnownOffer:
 
 
 def test_what_the_run_says_goes_before_the_users_offer_and_that_before_the_url() -> None:
-    asked = {"endpoint": f"{URL}/", "model": "m-2026", "provider": None, "tier": None}
+    asked: dict[str, Any] = {"endpoint": f"{URL}/", "model": "m-2026", "provider": None, "tier": None}
     assert offer_of(digest(**asked)) == OfferKey("m-2026", "api.acme.example", "standard")
     assert offer_of(digest(**asked), [known()]) == OfferKey("m", "Acme", "standard")
     said = digest(**{**asked, "provider": "told", "tier": "ultra"})
@@ -44,7 +44,7 @@ def test_a_local_server_is_called_by_host_and_port() -> None:
 
 def test_of_several_offers_of_one_url_the_one_whose_body_says_most() -> None:
     fast = known(1, key=OfferKey("m", "Acme", "fast"), extra_body={"service_tier": "priority"})
-    asked = {"endpoint": URL, "model": "m-2026", "provider": None, "tier": None}
+    asked: dict[str, Any] = {"endpoint": URL, "model": "m-2026", "provider": None, "tier": None}
     plain, priority = digest(**asked), digest(**asked, extra={"service_tier": "priority", "top_p": 1})
     assert offer_of(plain, [fast, known()]).tier == "standard"
     assert offer_of(priority, [known(), fast]).tier == "fast"
