@@ -99,7 +99,8 @@ class PublishedRow:
 class Board:
     """rows: sorted as asked, those without the figure last. problems: runs without figures (invalid, damaged,
     nothing measured) and damaged scores (without run_id), each with why and what to do. choices: what else
-    there is to look at. runs, requests: behind `rows`.
+    there is to look at. runs, requests: behind `rows`. loads: the same workload under every load,
+    of any offer.
     """
 
     query: BoardQuery
@@ -114,6 +115,7 @@ class Board:
     runs: int
     requests: int
     made_at: datetime
+    loads: tuple[OfferEvidence, ...] = ()
 
 
 def build_board(
@@ -141,6 +143,12 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
     choices = _choices(groups.values())
     chosen = _chosen(choices, query)
     mine = groups[chosen.workload_key, chosen.load] if chosen else []
+    loads = [
+        one
+        for (workload_key, _), offers in groups.items()
+        for one in offers
+        if chosen and workload_key == chosen.workload_key
+    ]
     scores = all_scores(found.digests, query.known, at=at)
     made_at = datetime.now(UTC)
     rows = [_row(one, query, prices, scores, query.at or made_at) for one in mine]
@@ -161,6 +169,7 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
         runs=sum(len(one.digests) for one in mine),
         requests=sum(one.attempted for one in mine),
         made_at=made_at,
+        loads=tuple(loads),
     )
 
 

@@ -19,7 +19,7 @@ from paceline.report.board_curves import (
 from paceline.report.board_dots import dots_chart
 from paceline.report.board_figures import FIGURES
 from paceline.report.board_loads import load_chart, load_lines
-from paceline.report.board_points import named_rows, points_of
+from paceline.report.board_points import Point, named_rows, points_of
 from paceline.report.board_scatter import SHAPES, scatter, table_of, title_of
 from paceline.report.board_sentences import PHRASES, first_words, two_figures_words
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
@@ -29,7 +29,6 @@ from paceline.report.line_sentences import answer_words, ladder_words, load_word
 
 if TYPE_CHECKING:
     from paceline.advisor.board import Board
-    from paceline.advisor.evidence import OfferEvidence
 
 SPEEDS = ("output_tok_s", "ttft_p50_ms", "ttfat_p50_ms", "e2e_500_ms")
 """Figures that a speed against a bill can be drawn by."""
@@ -45,12 +44,11 @@ def board_charts(
     *,
     speed: str = "output_tok_s",
     limits: Mapping[str, float] | None = None,
-    loads: Sequence["OfferEvidence"] = (),
 ) -> list[Drawn]:
     """Every chart that there are figures for, in the order in which to show them.
 
     speed: one of SPEEDS. limits: what is asked for, by figure, in its own unit (shares are fractions): drawn
-    as the region that meets it. loads: the same workload at several loads, of any offers.
+    as the region that meets it.
     """
     bounds = dict(limits or {})
     makers = (
@@ -60,7 +58,7 @@ def board_charts(
         answers(board),
         percentiles(board),
         prompts(board),
-        throughput(board, loads),
+        throughput(board),
     )
     return [chart for chart in makers if chart is not None]
 
@@ -167,10 +165,10 @@ def prompts(board: "Board") -> Drawn | None:
     )
 
 
-def throughput(board: "Board", loads: Sequence["OfferEvidence"]) -> Drawn | None:
+def throughput(board: "Board") -> Drawn | None:
     """Throughput against interactivity; None where no offer was measured at several loads."""
     numbers = {row.key: number for number, _, row in named_rows(board)}
-    lines = load_lines(loads, numbers)
+    lines = load_lines(board.loads, numbers)
     if not lines:
         return None
     return Drawn(
@@ -210,12 +208,21 @@ def _two_figures(
         title=title,
         says=two_figures_words(points, x, y),
         about="Blue: the frontier, the offers that no other beats in both. "
-        f"{_shape_words(board)}{_INTERVALS}{' Shaded: what is asked for.' if {x, y} & set(limits) else ''}",
+        f"{_shape_words(board)}{_INTERVALS}{' Shaded: what is asked for.' if {x, y} & set(limits) else ''}"
+        f"{_without_words(points)}",
         spec=spec,
         head=head,
         rows=rows,
         numbered=True,
     )
+
+
+def _without_words(points: Sequence[Point]) -> str:
+    """How many offers cannot be drawn, for want of both figures."""
+    n = sum(point.x.value is None and point.y.value is None for point in points)
+    if not n:
+        return ""
+    return f" {n:,} {'offer has' if n == 1 else 'offers have'} neither figure: the table says why."
 
 
 def _shape_words(board: "Board") -> str:

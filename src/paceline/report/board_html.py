@@ -23,16 +23,18 @@ from paceline.report.board_notes import (
     see_words,
     short_note,
 )
+from paceline.report.board_points import named_rows
 from paceline.report.board_prices import prices_context
 from paceline.report.board_table import table_context
 from paceline.report.board_words import full_name
 from paceline.report.page import Page
+from paceline.report.trend_chart import trends_drawn
 from paceline.report.words import printable
 from paceline.units import format_number
 
 if TYPE_CHECKING:
     from paceline.advisor.board import Board
-    from paceline.advisor.evidence import OfferEvidence
+    from paceline.advisor.trend import Trend
     from paceline.report.drawn import Drawn
 
 EXTRAS = ("board.css", "board.js")
@@ -43,14 +45,13 @@ def render_board_html(
     *,
     speed: str = "output_tok_s",
     limits: Mapping[str, float] | None = None,
-    loads: Sequence["OfferEvidence"] = (),
-    more: Sequence["Drawn"] = (),
+    trends: Sequence["Trend"] = (),
 ) -> str:
     """One self-contained file: the table, charts, published claims, prices, and all that is not in the table.
 
-    speed, limits, loads: see `board_charts`. more: further charts, as trends of offers.
+    speed, limits: see `board_charts`. trends: of its offers, where they are to be shown.
     """
-    return page_of(board, speed=speed, limits=limits, loads=loads, more=more).as_file()
+    return page_of(board, speed=speed, limits=limits, trends=trends).as_file()
 
 
 def page_of(
@@ -58,11 +59,14 @@ def page_of(
     *,
     speed: str = "output_tok_s",
     limits: Mapping[str, float] | None = None,
-    loads: Sequence["OfferEvidence"] = (),
-    more: Sequence["Drawn"] = (),
+    trends: Sequence["Trend"] = (),
 ) -> Page:
     """What its page holds; parameters as in `render_board_html`."""
-    drawn = [*board_charts(board, speed=speed, limits=limits, loads=loads), *more]
+    drawn = board_charts(board, speed=speed, limits=limits)
+    numbers = {row.key: number for number, _, row in named_rows(board)}
+    over_time = trends_drawn(trends, numbers)
+    if over_time is not None:
+        drawn.append(over_time)
     context = {
         "title": f"Board: {printable(board.workload or 'nothing measured yet')}",
         "version": __version__,

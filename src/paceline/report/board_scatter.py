@@ -219,10 +219,12 @@ def _region(x: str, y: str, x_axis: Axis, y_axis: Axis, limits: Mapping[str, flo
             label = charted_label(name) if name == "usd_per_job" else FIGURES[name].label
             said.append(f"{label} {sign} {value_words(name, limits[name])}{_after(name)}")
         box |= {channel: lo, f"{channel}2": hi}
-    data = alt.Chart(inline([{**box, "text": "asked for: " + ", ".join(said)}]))
+    data = alt.Chart(inline([{**box, "text": "asked for: " + ", ".join(said)}])).transform_calculate(
+        said=f"{NUMBERED} ? 'asked for' : datum.text"
+    )
     rect = data.mark_rect(color=ACCENT, opacity=0.09).encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
     name = data.mark_text(color=ACCENT, align="left", baseline="top", dx=5, dy=5, fontStyle="italic").encode(
-        x="x:Q", y="y2:Q", text="text:N"
+        x="x:Q", y="y2:Q", text="said:N"
     )
     return [rect, name]
 
@@ -241,9 +243,9 @@ def _strips(x: Axis, y: Axis, gaps: tuple[str, str]) -> list[Any]:
         )
         found.append(data.mark_rect(color=QUIET, opacity=0.1).encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q"))
         found.append(
-            data.mark_text(color=QUIET, baseline="top", dy=5, fontStyle="italic").encode(
-                x="at:Q", y="y2:Q", text=alt.value(gaps[0])
-            )
+            data.transform_calculate(said=f"{NUMBERED} ? '{gaps[0].removesuffix(' known')}' : '{gaps[0]}'")
+            .mark_text(color=QUIET, baseline="top", dy=5, fontStyle="italic")
+            .encode(x="at:Q", y="y2:Q", text="said:N")
         )
     if y.strip is not None:
         data = alt.Chart(

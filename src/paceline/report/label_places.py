@@ -14,7 +14,7 @@ CHAR_PX, LINE_PX = 6.0, 13.0
 _POINT_PX = 6.0
 _GAP_PX = 9.0
 # Beyond this a thin line leads from the name to its point.
-_LEADER_FROM_PX = 24.0
+_LEADER_FROM_PX = 17.0
 _RINGS = (1.0, 2.0, 3.2, 4.6, 6.2)
 # What crossing a line costs beside covering words, and what each px that a name is far from its point costs.
 _CROSSED, _DISTANCE = 0.4, 1.5

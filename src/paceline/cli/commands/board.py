@@ -93,7 +93,7 @@ def board(  # noqa: PLR0917
         jobs_per_day=jobs_per_day,
         known=known,
     )
-    found = build_board(query, PriceBook.load(home(), prices, known), watch=_watch)
+    found = build_board(query, PriceBook.load(home(), prices, known), watch=watch)
     if STDOUT not in paths.values():
         _print(found)
     for option, path in paths.items():
@@ -121,15 +121,16 @@ def _rendered(found: "Board", option: str) -> str:
 
         return board_csv(found)
     if option == "--html":
+        from paceline.advisor.trend import trends
         from paceline.report.board_html import render_board_html
 
-        return render_board_html(found)
+        return render_board_html(found, trends=trends([row.evidence for row in found.rows]))
     from paceline.report.board_text import board_markdown
 
     return board_markdown(found)
 
 
-def _watch(done: int, of: int) -> None:
+def watch(done: int, of: int) -> None:
     """Runs are read once; that may take a while the first time."""
     from paceline.cli.output import talk
 

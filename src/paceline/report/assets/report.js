@@ -65,6 +65,7 @@
         downloadFileName: element.dataset.chart,
         // Styles of both lie in report.css: none is put into the page.
         defaultStyle: false,
+        forceActionsMenu: true,
         tooltip: { theme: dark ? "dark" : "light", disableDefaultStyle: true },
       });
     }
