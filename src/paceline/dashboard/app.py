@@ -7,11 +7,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from paceline.dashboard.advise import advise_routes
 from paceline.dashboard.assets import serve_asset
 from paceline.dashboard.board import board_routes
 from paceline.dashboard.compare import compare_routes
 from paceline.dashboard.errors import HANDLERS, unexpected
 from paceline.dashboard.feel import feel_routes
+from paceline.dashboard.feeling import feeling_routes
 from paceline.dashboard.guard import ENTER, Guard, enter
 from paceline.dashboard.live import live_routes
 from paceline.dashboard.race_routes import race_routes
@@ -29,6 +31,8 @@ def create_app(state: State, *, race_urls: Sequence[str] = (), gateway_key_env: 
     app = Starlette(
         routes=[
             *board_routes(),
+            *advise_routes(),
+            *feeling_routes(),
             *run_routes(),
             *compare_routes(),
             *study_routes(),

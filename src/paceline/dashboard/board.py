@@ -9,9 +9,10 @@ from starlette.routing import Route
 
 from paceline.advisor.board import Board, BoardQuery, build_board
 from paceline.advisor.figures import FIGURES
+from paceline.advisor.trend import trends
 from paceline.cli.moments import parse_moment
 from paceline.dashboard.query import address, asked
-from paceline.dashboard.render import fill, fill_report
+from paceline.dashboard.render import fill
 from paceline.dashboard.stamp import store_stamp
 from paceline.dashboard.state import State
 from paceline.errors import ConfigError, PacelineError
@@ -82,20 +83,30 @@ def _number(text: str) -> float:
 
 
 def _made(state: State, given: dict[str, str]) -> tuple[int, str]:
+    frame: dict[str, Any] = {
+        "title": "Board",
+        "here": "/",
+        "error": None,
+        "board_form": None,
+        "home": str(state.home),
+    }
     try:
         board = board_of(state, given)
     except PacelineError as error:
-        form = _form(given, None)
-        return 400, fill(
-            "dashboard/board.html", {"title": "Board", "here": "/", "error": error, "form": form}
-        )
-    if not board.rows and not board.choices and not board.problems:
-        context = {"title": "Board", "here": "/", "error": None, "form": None, "home": str(state.home)}
-        return 200, fill(
-            "dashboard/board.html", {**context, "published": page_of(board).context["board_view"]}
-        )
-    links = [(address("/api/board", given), "as JSON")]
-    return 200, fill_report(page_of(board), here="/", links=links, board_form=_form(given, board))
+        view = {"board_view": None, "error": error, "board_form": _form(given, None)}
+        return 400, fill("dashboard/board.html", {**frame, **view})
+    page = page_of(board, trends=trends([row.evidence for row in board.rows]))
+    more: dict[str, Any] = {**frame, "ends": [(address("/api/board", given), "The board as JSON")]}
+    if board.rows or board.choices or board.problems:
+        more["board_form"] = _form(given, board)
+        more["links"] = [(address("/instant", _same(board)), "How each of these feels")]
+    return 200, fill("dashboard/board.html", {**page.filling(), **more})
+
+
+def _same(board: Board) -> dict[str, str]:
+    """The workload and load of a board, for other pages."""
+    found = {"workload": board.workload_key, "load": board.load}
+    return {name: text for name, text in found.items() if text}
 
 
 def _form(given: dict[str, str], board: Board | None) -> dict[str, Any]:
@@ -104,11 +115,12 @@ def _form(given: dict[str, str], board: Board | None) -> dict[str, Any]:
     workloads = dict.fromkeys((one.workload_key, one.workload) for one in choices)
     loads = dict.fromkeys(one.load for one in choices if board and one.workload_key == board.workload_key)
     return {
-        "given": {**dict.fromkeys(_ASKED, ""), "since": _EVER, "benchmark": PROBE, **given},
+        "given": {**dict.fromkeys(_ASKED, ""), **given},
         "workloads": list(workloads),
         "workload": board.workload_key if board is not None else given.get("workload", ""),
         "loads": list(loads),
         "load": board.load if board is not None else given.get("load", ""),
         "sorts": [(name, info.label) for name, info in FIGURES.items()],
         "sort": given.get("sort", _SORT),
+        "more": any(given.get(name) for name in ("since", "at", "benchmark", "jobs_per_day")),
     }

@@ -53,8 +53,8 @@ def _made(home: Path, given: dict[str, str]) -> tuple[int, str]:
     if "a" in given and "b" in given:
         try:
             page = page_of(comparison_of(home, given))
-            links = [(address("/api/compare", given), "as JSON")]
-            return 200, fill_report(page, here="/compare", compare_form=form, links=links)
+            ends = [(address("/api/compare", given), "The comparison as JSON")]
+            return 200, fill_report(page, here="/compare", compare_form=form, ends=ends)
         except PacelineError as error:
             problem = error
     context = {"title": "Compare", "here": "/compare", "form": form, "error": problem}

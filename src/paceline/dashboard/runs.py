@@ -92,7 +92,8 @@ def _line(entry: RunEntry, head: dict[str, Any]) -> _Line:
         model=entry.model,
         endpoint=entry.endpoint,
         state=entry.state,
-        verdict=str(head.get("verdict") or ""),
+        # What is known of one that goes on is of a moment ago, which may be before its first answer.
+        verdict="" if entry.state == "running" else str(head.get("verdict") or ""),
         requests=f"{ok:,} of {attempted:,}" if counted else "",
     )
 
@@ -117,11 +118,12 @@ async def _one(request: Request) -> Response:
 
 def _one_page(run_id: str, home: Path) -> str:
     links = [
-        (address("/compare", {"a": run_id}), "compare with another run"),
-        (f"/api/runs/{run_id}", "as JSON"),
-        ("/runs", "all runs"),
+        ("/runs", "All runs"),
+        (address("/compare", {"a": run_id}), "Compare with another run"),
+        (address("/instant", {"run": run_id}), "How it feels"),
     ]
-    return fill_report(page_of(report_of(run_id, home)), here="/runs", links=links)
+    ends = [(f"/api/runs/{run_id}", "The report as JSON")]
+    return fill_report(page_of(report_of(run_id, home)), here="/runs", links=links, ends=ends)
 
 
 async def _one_json(request: Request) -> Response:

@@ -23,8 +23,8 @@ class State:
 
     home: of stored things. config: the user's paceline.toml, which need not be there. known: the user's
     offers, read anew for each page; raises ConfigError. price_file: in place of the home's prices.toml.
-    gateway_url: where a gateway has its metrics, where the user has said so. say: a line for the person at the
-    terminal. closing: set when the dashboard ends; whatever streams ends then.
+    gateway_url: where a gateway has its metrics, where the user has said so. say: a line for the person at
+    the terminal. closing: set when the dashboard ends; whatever streams ends then.
     """
 
     home: Path

@@ -67,9 +67,12 @@ async def _one(request: Request) -> Response:
 
 def _one_page(study_id: str, home: Path) -> str:
     study = open_study(study_id, at=home)
-    links = [(f"/api/studies/{study_id}", "as JSON"), ("/studies", "all studies")]
+    links = [("/studies", "All studies")]
+    ends = [(f"/api/studies/{study_id}", "The study as JSON")]
     runs = [(f"/runs/{step.run_id}", _at(step.at)) for step in study.manifest.steps if step.run_id]
-    return fill_report(page_of(build_study_report(study)), here="/studies", links=links, parts=runs)
+    return fill_report(
+        page_of(build_study_report(study)), here="/studies", links=links, ends=ends, parts=runs
+    )
 
 
 def _at(at: dict[str, object]) -> str:

@@ -20,6 +20,7 @@ from paceline.store.usage import BY, SORTS, Usage, UsageQuery
 from paceline.store.usage import usage as ask
 
 _ASKED = ("by", "then", "sort", "since", "until", "model", "provider", "app", "key")
+_FILTERS = ("until", "model", "provider", "app", "key")
 _SINCE = "7d"
 _EVER = "all"
 _MOST_GROUPS = 500
@@ -63,11 +64,12 @@ def _made(home: Path, given: dict[str, str]) -> tuple[int, str]:
         "by": [(name, name) for name in BY],
         "sorts": [(name, _ORDERS[name]) for name in SORTS],
         "error": problem,
+        "more": any(given.get(name) for name in _FILTERS),
         "usage": found,
         "is_empty": found is not None and not found.total.requests and not found.total.attempts,
         "tables": usage_tables(found) if found is not None else [],
         "notes": usage_notes(found) if found is not None else [],
-        "links": [(address("/api/usage", given), "as JSON")] if found is not None else [],
+        "ends": [(address("/api/usage", given), "These figures as JSON")] if found is not None else [],
     }
     return 200 if problem is None else 400, fill("dashboard/usage.html", context)
 

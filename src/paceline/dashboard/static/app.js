@@ -26,8 +26,8 @@ const themeButton = document.getElementById("theme");
 
 function showTheme() {
   const now = document.documentElement.dataset.theme;
-  themeButton.textContent = THEMES[now];
-  themeButton.setAttribute("aria-label", `Theme: ${THEMES[now]}. Change it`);
+  themeButton.textContent = `Theme: ${THEMES[now].toLowerCase()}`;
+  themeButton.title = "Change the theme (t)";
 }
 
 function nextTheme() {
@@ -53,6 +53,9 @@ helpButton.addEventListener("click", () => help.showModal());
 helpButton.hidden = false;
 
 const pages = [...document.querySelectorAll("nav.pages a")];
+
+// On a narrow page the names scroll: the present one is to be seen.
+document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 function isTyping(target) {
   return target.closest("input, select, textarea, [contenteditable]") !== null;
@@ -80,7 +83,12 @@ for (const form of document.querySelectorAll("form[method=get]")) {
   });
   // A choice among what there is needs no button, where the form says so.
   for (const field of form.querySelectorAll("[data-at-once]")) {
-    field.addEventListener("change", () => form.requestSubmit());
+    field.addEventListener("change", () => {
+      // What was chosen of one may not be there of another.
+      const other = form.elements[field.dataset.resets];
+      if (other) other.value = "";
+      form.requestSubmit();
+    });
   }
 }
 
