@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,14 @@ def test_an_answers_own_text_is_that_of_its_content_events() -> None:
     # One event with both cannot be taken apart.
     assert answer_text(text, [3], [sum(sizes)]) == text
     assert answer_text("", [], []) == ""
+
+
+def test_the_page_has_every_key_of_the_document(tmp_path: Path) -> None:
+    found = score_run(stored(tmp_path, workload(2), {0: answer("Answer: 1")}))
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "capability.md").read_text()
+    section = page.split("## `capability.json`: `paceline.capability/1`\n")[1].split("\n## ")[0]
+    whole, family = section.split("Of each family:")
+    told = [re.findall(r"^\| (.+?) \|", part, re.MULTILINE) for part in (whole, family)]
+    keys = [re.findall(r"`(\w+)`", " ".join(cells)) for cells in told]
+    assert sorted(keys[0]) == sorted(found)
+    assert sorted(keys[1]) == sorted(found["families"]["products"])

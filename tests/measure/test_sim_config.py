@@ -129,3 +129,43 @@ def test_what_cannot_be_meant_is_named(options: dict[str, Any], named: str) -> N
 
 def test_a_fault_may_have_no_parameters() -> None:
     assert parse_fault("empty") == {"kind": "empty"}
+
+
+def test_known_answers_are_read_from_their_file(tmp_path: Path) -> None:
+    answers = [{"prompt": "3 + 4?", "answer": "Answer: 7"}, {"prompt_sha256": "0" * 64, "answer": "x"}]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(json.dumps(one) for one in answers) + "\n\n")
+    config = sim_config(SimOptions(answers=path, quality=0.8))
+    assert (config["answers"], config["quality"]) == (answers, 0.8)
+    _core.Sim(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "named"),
+    [
+        ('{"prompt": "a", "answer": "b"}\n{', {}, "line 2 is not JSON"),
+        ("[" * 100_000, {}, "is not JSON"),
+        (None, {"quality": 0.5}, "--answers"),
+        (None, {"answers": Path("/no/such.jsonl")}, "--answers"),
+    ],
+)
+def test_answers_that_cannot_be_read_are_named(
+    tmp_path: Path, text: str | None, options: dict[str, Any], named: str
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    if text is not None:
+        path.write_text(text)
+        options = {"answers": path, **options}
+    with pytest.raises(ConfigError) as error:
+        sim_config(SimOptions(**options))
+    assert named in f"{error.value.message} {error.value.hint}"
+
+
+def test_the_engine_refuses_answers_that_make_no_sense() -> None:
+    for config, named in (
+        ({"answers": [{"answer": "b"}]}, "prompt_sha256"),
+        ({"answers": [{"prompt": "a", "answer": "b"}], "exact": {"output_tokens": 1}}, "words"),
+        ({"quality": 2}, "quality"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            _core.Sim(json.dumps(config))
