@@ -170,10 +170,16 @@ def test_own_hardware_costs_what_it_does_in_an_hour() -> None:
     assert bill.usd_per_job.value == pytest.approx(0.0005)
     assert bill.parts == {"hardware": pytest.approx(0.0005)}
     assert bill.usd_per_job.known
+    # 7.2 x 24 = 172.80 USD, and 4 a second are 345,600 a day.
     assert bill.notes == (
-        "own hardware at closed 8: its bill is of this load alone; busy so all day it costs 172.80 USD, and "
-        "so it does when it is idle",
+        "own hardware: busy as at closed 8 it does 345,600 jobs a day for 172.80 USD, which it costs when it "
+        "is idle too; another load gives another bill",
+        "100 jobs a day take it once: 172.80 USD a day where it runs all day",
     )
+    much = bill_of(evidence(digest(requests_s=4.0)), HOURS, jobs_per_day=800_000)
+    assert much.usd_per_day is not None
+    assert much.usd_per_day.value == pytest.approx(400)
+    assert much.notes[-1] == "800,000 jobs a day take it 3 times: 518.40 USD a day where it runs all day"
 
 
 def test_own_hardware_by_jobs_and_over_runs() -> None:

@@ -13,7 +13,7 @@ from paceline.advisor.figures import Figure
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.stats.frame import Ints
 from paceline.stats.means import mean_estimate
-from paceline.units import format_percentage
+from paceline.units import format_number, format_percentage
 
 if TYPE_CHECKING:
     from paceline.workloads.spec import WorkloadSpec
@@ -85,6 +85,8 @@ def bill_of(
         figure, parts, more = _measured(jobs, evidence, price)
         notes += more
     a_day = jobs_per_day if jobs_per_day is not None or workload is None else workload.jobs_per_day
+    if isinstance(price, Price) and price.kind == "hours":
+        notes += _hardware_notes(evidence.load, price.usd_per_hour or 0.0, figure.value, a_day)
     return _bill(figure, parts, jobs.mean_tokens(), "measured", price, notes, jobs_per_day=a_day)
 
 
@@ -271,14 +273,33 @@ def _why_left_out(price: Price) -> str:
 
 
 def _notes_of_price(evidence: OfferEvidence, price: Price) -> list[str]:
-    if price.kind == "hours":
-        hour = price.usd_per_hour or 0.0
-        return [
-            f"own hardware at {evidence.load}: its bill is of this load alone; busy so all day it costs "
-            f"{hour * 24:,.2f} USD, and so it does when it is idle"
-        ]
     read = price.rates.cache_read_usd_per_mtok
     silent = bool(np.isnan(evidence.columns["cached_tokens"][evidence.well]).all())
     if read is not None and silent and evidence.well.any():
         return ["the server does not say what its cache gave: reckoned as nothing"]
     return []
+
+
+def _hardware_notes(
+    load: str, usd_per_hour: float, usd: float | None, jobs_per_day: float | None
+) -> list[str]:
+    """What own hardware costs is known for the load that was measured, and only while it is busy so."""
+    day_usd = 24.0 * usd_per_hour
+    if not usd:
+        return []
+    can = day_usd / usd
+    notes = [
+        f"own hardware: busy as at {load} it does {format_number(can)} jobs a day for {day_usd:,.2f} USD, "
+        "which it costs when it is idle too; another load gives another bill"
+    ]
+    if jobs_per_day:
+        sets = max(math.ceil(jobs_per_day / can), 1)
+        notes.append(
+            f"{format_number(jobs_per_day)} jobs a day take {_times_it(sets)}: {sets * day_usd:,.2f} USD a "
+            "day where it runs all day"
+        )
+    return notes
+
+
+def _times_it(sets: int) -> str:
+    return "it once" if sets == 1 else f"it {sets:,} times"

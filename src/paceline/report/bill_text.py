@@ -87,7 +87,7 @@ def _below(number: int, row: "BilledOffer") -> list[str]:
     bill, price = row.bill, row.bill.price
     texts = []
     if isinstance(price, PriceUnknown):
-        texts.append(f"Price unknown: {price.why}. To state it: {price.hint}.")
+        texts.append(f"Price unknown: {price.why}. {price.hint[:1].upper()}{price.hint[1:]}.")
     else:
         texts.append(f"Price: {price.source}.")
         missing = missing_words(bill.usd_per_job) if bill.basis == "measured" else bill.usd_per_job.note or ""
