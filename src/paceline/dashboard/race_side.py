@@ -79,11 +79,11 @@ class Side:
     head_ns: int = 0
     status: int | None = None
     content_type: str | None = None
-    chunks: list[bytes] = field(default_factory=list)
+    chunks: list[bytes] = field(default_factory=list, repr=False)
     stamps: list[int] = field(default_factory=list)
     end: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
-    _seen: dict[str, Any] = field(default_factory=dict)
+    _seen: dict[str, Any] = field(default_factory=dict, repr=False)
     _seen_chunks: int = -1
     _told: int = 0
 
@@ -245,6 +245,8 @@ class Side:
             zip(seen["event_ns"], seen["event_kind"], seen["event_bytes"], strict=True)
         )[first:]:
             text = raw[at : at + size].decode("utf-8", "replace")
+            for secret in self.target.secrets:
+                text = text.replace(secret, "[redacted]")
             events.append([round(self._ms(self.stamps[place]), 2), _kind(kind), text])
             at += size
         return events

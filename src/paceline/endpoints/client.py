@@ -253,11 +253,19 @@ def _explain_tls(cause: ssl.SSLError) -> tuple[str, str]:
 def _cause(error: BaseException) -> BaseException | None:
     """The operating system's or TLS's own error, which the client library wraps."""
     seen: BaseException | None = error
+    found: BaseException | None = None
     for _ in range(10):
-        if seen is None or isinstance(seen, OSError):
-            return seen
-        seen = seen.__cause__ or seen.__context__
-    return None
+        if seen is None:
+            break
+        if isinstance(seen, OSError):
+            found = seen
+            # One without a number is the library's own summary of what is behind it.
+            if seen.errno is not None:
+                break
+        # Several addresses were tried: the first one's failure stands for all.
+        first = seen.exceptions[0] if isinstance(seen, BaseExceptionGroup) else None
+        seen = first or seen.__cause__ or seen.__context__
+    return found
 
 
 def _reach_hint() -> str:
