@@ -153,7 +153,7 @@ def test_nothing_is_left_out_in_silence() -> None:
     assert said == {
         "20261101-000000-xxxx": "its run.json cannot be read: put it right",
         "20261130-070000-bad": "bad @ acme: invalid: the client was too slow "
-        "(paceline show 20261130-070000-bad)",
+        "(paceline runs show 20261130-070000-bad)",
         "20261130-070000-none": "none @ acme: no request was measured, warm-up apart: measure it again",
         "20261130-070000-begun": "begun @ acme: no request was measured, warm-up apart: it still goes on",
     }

@@ -290,7 +290,7 @@ def _why_not(one: Digest) -> str | None:
         rest = "it still goes on" if one.state == "running" else "measure it again"
         return f"no request was measured, warm-up apart: {rest}"
     if one.verdict == "invalid":
-        return f"invalid: {'; '.join(one.reasons[:1]) or 'see its report'} (paceline show {one.run_id})"
+        return f"invalid: {'; '.join(one.reasons[:1]) or 'see its report'} (paceline runs show {one.run_id})"
     return None
 
 

@@ -1,5 +1,6 @@
 """What is to be said of a board beside its figures: what to see, what is missing, and what to do next."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from paceline.advisor.board import Board, BoardRow, Elsewhere, PublishedRow
 
 MARKS = {
-    "suspect": ("!", "of a suspect run: `paceline show RUN` says why"),
+    "suspect": ("!", "of a suspect run: `paceline runs show RUN` says why"),
     "approximate": ("~", "tokens are counted by chunks: rates are approximate"),
     "live": ("^", "live traffic: each offer had other requests"),
     "running": ("+", "still goes on"),
@@ -121,6 +122,21 @@ def short_note(board: "Board") -> list[str]:
     return []
 
 
+def bill_lines(board: "Board") -> list[str]:
+    """What each offer costs a day and a month, where it is said how many jobs a day there are."""
+    lines = []
+    for row in board.rows:
+        day, month = row.bill.usd_per_day, row.bill.usd_per_month
+        if day is None or month is None or day.value is None or month.value is None:
+            continue
+        spread = interval_words("usd_per_job", month)
+        lines.append(
+            f"{full_name(row.key)}: {value_words('usd_per_job', day.value)} USD a day, "
+            f"{value_words('usd_per_job', month.value)} a month{f' ({spread})' if spread else ''}"
+        )
+    return lines
+
+
 def problem_lines(board: "Board", most: int | None = None) -> list[str]:
     """Runs without figures, each with why; `most`: how many at most."""
     lines = [
@@ -146,14 +162,13 @@ def choice_lines(board: "Board", most: int | None = None) -> list[str]:
     others = [
         one for one in board.choices if (one.workload_key, one.load) != (board.workload_key, board.load)
     ]
-    names = [one.workload for one in board.choices]
     lines = []
     for one in others[:most]:
         keys = {other.workload_key for other in board.choices if other.workload == one.workload}
-        asked = one.workload if len(keys) == 1 or not names else one.workload_key
+        asked = one.workload if len(keys) == 1 else one.workload_key
         called = "" if asked == one.workload else f" ({printable(one.workload)})"
         lines.append(
-            f'--workload "{printable(asked)}" --load "{printable(one.load)}"{called}: '
+            f"--workload {_quoted(asked)} --load {_quoted(one.load)}{called}: "
             f"{_count(one.offers, 'offer')}, {_count(one.requests, 'request')}"
         )
     return [*lines, *_left(len(others) - len(lines))]
@@ -180,6 +195,11 @@ def published_words(row: "PublishedRow") -> str:
 def minute_words(moment: datetime) -> str:
     """`2026-11-30 16:40 UTC`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _quoted(name: str) -> str:
+    """As a shell takes it."""
+    return shlex.quote(printable(name))
 
 
 def _count(n: int, what: str) -> str:

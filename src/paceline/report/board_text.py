@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from paceline.report.board_figures import FIGURES
 from paceline.report.board_notes import (
+    bill_lines,
     choice_lines,
     elsewhere_lines,
     head_words,
@@ -68,7 +69,7 @@ def board_markdown(board: "Board") -> str:
     lines = ["# Board", ""]
     if board.rows:
         lines += [escape(head_words(board)), "", escape(see_words(board)), ""]
-        head = ["offer", *(f"{info.label}{_unit(info.unit, ', ')}" for info in FIGURES.values())]
+        head = ["offer", *(f"{info.label}{_unit(info.unit, ', ')}" for info in FIGURES.values()), "feels"]
         lines += table_lines(head, [_markdown_row(row) for row in board.rows])
         notes = [*short_note(board), *mark_notes(board), *missing_notes(board)]
         lines += [f"\n{escape(note)}" for note in notes]
@@ -87,12 +88,14 @@ def _markdown_row(row: "BoardRow") -> list[str]:
     for name in FIGURES:
         value, below = _cell(name, row.figures[name])
         cells.append(f"{value} ({below})" if below else value)
-    return [f"{full_name(row.key)} {marks_of(row)}".strip(), *cells]
+    return [f"{full_name(row.key)} {marks_of(row)}".strip(), *cells, printable(row.feel)]
 
 
 def _lists(board: "Board", most: int | None) -> list[tuple[str, list[str]]]:
     """Titles and lines of what stands below the tables."""
+    jobs = board.query.jobs_per_day
     found = [
+        (f"Bills of {format_number(jobs or 0.0)} jobs a day:", bill_lines(board) if jobs else []),
         ("Runs without figures:", problem_lines(board, most)),
         ("Measured otherwise only, so not to be held against these:", elsewhere_lines(board, most)),
         ("Other boards:", choice_lines(board, most)),
@@ -103,11 +106,15 @@ def _lists(board: "Board", most: int | None) -> list[tuple[str, list[str]]]:
 def _tables(board: "Board", width: int) -> list[list[str]]:
     """As many tables as the columns need, each beginning with the offers' names."""
     names = _Column(("OFFER", ""), tuple(_name(row) for row in board.rows))
+    columns = [
+        _Column((info.label, _unit(info.unit)), tuple(_cell(name, row.figures[name]) for row in board.rows))
+        for name, info in FIGURES.items()
+    ]
+    if any(row.feel for row in board.rows):
+        columns.append(_Column(("feels", ""), tuple((printable(row.feel), "") for row in board.rows)))
     tables: list[list[_Column]] = []
     room = 0
-    for name, info in FIGURES.items():
-        cells = tuple(_cell(name, row.figures[name]) for row in board.rows)
-        column = _Column((info.label, _unit(info.unit)), cells)
+    for column in columns:
         if not tables or column.width + len(_GAP) > room:
             tables.append([names])
             room = width - names.width

@@ -44,13 +44,14 @@ def board(  # noqa: PLR0917
     ] = "probe",
     sort: Annotated[
         str,
-        typer.Option(help="The figure to sort by, the best first.", rich_help_panel=_SHOW),
+        typer.Option(
+            help="The figure to sort by, as ttft_p50_ms, output_tok_s or usd_per_job; the best first.",
+            rich_help_panel=_SHOW,
+        ),
     ] = "ttft_p50_ms",
     jobs_per_day: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, help="Jobs a day, for bills a day and a month (in JSON).", rich_help_panel=_SHOW
-        ),
+        typer.Option(min=0.0, help="Jobs a day, for bills a day and a month.", rich_help_panel=_SHOW),
     ] = None,
     prices: Annotated[
         Path | None,
