@@ -97,10 +97,11 @@ def test_failed_requests_are_counted_apart(cli: Cli, sims: Sims, answers: Path) 
 
 def test_an_answer_that_the_limit_cuts_is_not_solved_and_said(cli: Cli, sims: Sims, answers: Path) -> None:
     url = engine(sims, answers, 1.0)
-    done = cli("capability", "run", url, *PROBE, "--items", "12", "--max-tokens", "20").ended()
-    found = cli("capability", "score", "latest", "--json", "-").report
+    limit = ("--max-tokens", "20", "--json", "-")
+    done = cli("capability", "run", url, *PROBE, "--items", "12", *limit).ended()
+    found = done.report
     assert (found["total"]["solved"], found["truncated"], found["unanswered"]) == (0, 12, 12)
-    assert "12 answers were cut by the limit of 20 tokens (--max-tokens)." in done.out
+    assert "Cut by the limit of 20 tokens (--max-tokens): 12 of 12." in done.err
 
 
 def test_the_board_and_the_list_have_the_share_of_the_offer(cli: Cli, sims: Sims, answers: Path) -> None:

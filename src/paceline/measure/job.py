@@ -171,6 +171,11 @@ def prepare(job: Job, *, load: LoadFactory = core_load_run) -> Prepared:
             "calls of this workload carry on the answers of earlier ones, and embeddings have no answers",
             "measure the chat protocol (--protocol chat), or a workload of single calls",
         )
+    if target.protocol == "openai-embeddings" and workload.probe is not None:
+        raise ConfigError(
+            "a capability probe reads answers, and embeddings have none",
+            "probe the chat protocol (--protocol chat)",
+        )
     requests: RequestSource | JobBatches
     if jobs is None:
         requests = RequestSource(workload, facts.model, target.protocol, facts.dialect)

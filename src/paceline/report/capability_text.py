@@ -43,11 +43,13 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     if empty:
         found.append(f"Nothing is known of {sentence_list(empty)}: the total is without.")
     if document["unanswered"]:
-        found.append(f"{document['unanswered']} answers have no marked final answer; they are not solved.")
+        found.append(
+            f"Without a marked final answer, and so not solved: {document['unanswered']} of {total['n']}."
+        )
     if document["truncated"]:
         limit = (document.get("asked") or {}).get("max_tokens")
         at = f" of {limit:,} tokens (--max-tokens)" if limit else ""
-        found.append(f"{document['truncated']} answers were cut by the limit{at}.")
+        found.append(f"Cut by the limit{at}: {document['truncated']} of {total['n']}.")
     return found
 
 

@@ -51,9 +51,10 @@ def check_effect(data: Mapping[str, Any], name: str) -> None:
             f"`{name}` would change nothing: each call of this workload has its own",
             f"set a call's: --set call.{calls[0].get('name')}.{name}=...",
         )
-    origin = "trace" if data.get("trace") else "data" if data.get("data") else None
-    if origin == "trace" or (origin == "data" and name == "prompt_tokens"):
-        raise ConfigError(f"`{name}` would change nothing: lengths are those of the {origin}", "leave it out")
+    origin = next((one for one in ("trace", "probe", "data") if data.get(one)), None)
+    if origin in ("trace", "probe") or (origin == "data" and name == "prompt_tokens"):
+        hint = "limit answers with max_tokens" if origin == "probe" else "leave it out"
+        raise ConfigError(f"`{name}` would change nothing: lengths are those of the {origin}", hint)
 
 
 def _named(calls: list[Any], name: str, where: str) -> Any:

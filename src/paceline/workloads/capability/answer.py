@@ -19,6 +19,7 @@ _INTEGER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.0+)?(?![\w.]*\d)")
 _THOUSANDS = re.compile(r"(?<=\d)[,\u202f\u00a0](?=\d{3}(?!\d))")
 # Answers stand at the end; this bounds what a text that is made to be slow can cost.
 _LOOKED_AT = 8_000
+_LONGEST_NUMBER = 1_000
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019"
 
 
@@ -43,10 +44,10 @@ def tidied(answer: str, form: Form) -> str:
     """An answer without what is not of it: markup, quotes, units, a full stop, `x =` before a number."""
     boxed = _BOXED.findall(answer)
     answer = _LATEX.sub(r"\1", boxed[-1] if boxed else answer)
-    answer = answer.replace("$", "").replace("**", "").replace("\u2212", "-").strip(f" \t\n*{_QUOTES}")
+    answer = re.sub(r"\$|\*\*|\\[()\[\]]", "", answer).replace("\u2212", "-").strip(f" \t\n*{_QUOTES}")
     answer = answer.removeprefix("<").removesuffix(">").strip() if answer.startswith("<") else answer
     if form == "sentence":
-        return answer
+        return re.sub(r"[:;\s]+", " ", answer)
     if answer.endswith("."):
         answer = answer[:-1].rstrip(f" *{_QUOTES}")
     if form == "list":
@@ -89,19 +90,20 @@ def _integer(answer: str) -> str:
     """The number, where one alone is meant: `x = 5`, `5 days`, `1,000`, `7.0`."""
     answer = _THOUSANDS.sub("", answer)
     if _PLAIN_INTEGER.fullmatch(answer):
-        return str(int(answer)) if len(answer) < 4000 else answer
-    behind = answer.rpartition("=")[2].strip() if "=" in answer else answer
-    numbers = _INTEGER.findall(behind)
-    # Of several none is the answer by itself.
-    if len(numbers) != 1 or len(numbers[0]) >= 4000:
-        return answer
-    return str(int(numbers[0].partition(".")[0]))
+        return str(int(answer)) if len(answer) < _LONGEST_NUMBER else answer
+    # `x = 5` and `2 + 3 = 5`, but `5 = 2 + 3` as well.
+    for part in (answer.rpartition("=")[2], answer.partition("=")[0]):
+        numbers = _INTEGER.findall(part)
+        # Of several none is the answer by itself.
+        if len(numbers) == 1 and len(numbers[0]) < _LONGEST_NUMBER:
+            return str(int(numbers[0].partition(".")[0]))
+    return answer
 
 
 def _one_word(answer: str) -> str:
     """In lower letters, as all words of answers are, without what names the base of a number."""
     word = answer.rpartition("=")[2].strip().lower()
-    return re.sub(r"^0[xbo](?=[0-9a-f]+$)|\s*\(base[- ]?\d+\)$|_\{?\d+\}?$", "", word).strip()
+    return re.sub(r"^0[xbo](?=[0-9a-f]+$)|\s*\([^()]*\)$|_\{?\d+\}?$", "", word).strip()
 
 
 def _capital(answer: str) -> str:
