@@ -99,7 +99,7 @@ def columns(offer: Planted, work: Work, n: int, rng: np.random.Generator) -> dic
     outcome = np.where(rng.random(n) < offer.failing, FAILED, WELL)
     known = outcome == WELL
     began_s = START.timestamp() + np.concatenate([[0.0], np.cumsum(e2e_ms[:-1]) / 1e3])
-    found = {name: np.full(n, np.nan) for name in COLUMNS} | {
+    return {name: np.full(n, np.nan) for name in COLUMNS} | {
         "at_s": began_s,
         "job": job,
         "outcome": outcome,
@@ -111,7 +111,6 @@ def columns(offer: Planted, work: Work, n: int, rng: np.random.Generator) -> dic
         "e2e_ms": np.where(known, e2e_ms, np.nan),
         "output_tok_s": np.where(known, rate, np.nan),
     }
-    return found
 
 
 def digest_of(offer: Planted, work: Work, n: int, sample: Mapping[str, Floats]) -> Digest:

@@ -51,6 +51,7 @@ def test_each_workload_has_another_best() -> None:
 def test_too_few_requests_are_said_to_be_too_few(work: Work) -> None:
     advice = advise(Market(work, 1, 20).board(5), quick(work.query))
     assert advice.outcome == "not enough data"
-    assert any(
-        verdict.needs for offer in advice.offers for verdict in offer.verdicts
-    ) or advice.decision.blockers
+    assert (
+        any(verdict.needs for offer in advice.offers for verdict in offer.verdicts)
+        or advice.decision.blockers
+    )

@@ -1,4 +1,4 @@
-"""Which offer to take: verdicts on each, the Pareto set, one recommendation or none, and what would flip it."""
+"""Which offer to take: verdicts on each, the Pareto set, one name or none, and what would flip it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -110,9 +110,9 @@ class Flips:
 
 @dataclass(frozen=True)
 class Advice:
-    """outcome: `recommended`, then `best` is the name; `not enough data`, then `first` is the best of those that
-    are shown to meet all, if any, and `decision.blockers` and open offers say why it is no more; `none meets`,
-    then `nearest` comes nearest; `nothing measured`. dimensions: of the Pareto set.
+    """outcome: `recommended`, then `best` is the name; `not enough data`, then `first` is the best of those
+    that are shown to meet all, if any, and `decision.blockers` and open offers say why it is no more; `none
+    meets`, then `nearest` comes nearest; `nothing measured`. dimensions: of the Pareto set.
     """
 
     board: Board
@@ -208,14 +208,18 @@ def _outcome(offers: Sequence[OfferAdvice], best: OfferKey | None) -> Outcome:
         return "nothing measured"
     if best is not None:
         return "recommended"
-    return "not enough data" if any(one.status in ("meets", "open", "aside") for one in offers) else "none meets"
+    return (
+        "not enough data" if any(one.status in ("meets", "open", "aside") for one in offers) else "none meets"
+    )
 
 
 def _with_pareto(
     offers: list[OfferAdvice], draws: dict[OfferKey, Draws], capability: CapabilityOf, query: AdviceQuery
 ) -> tuple[tuple[str, ...], list[OfferAdvice]]:
     """Over the time and the bill of a job and capability, as far as they are known."""
-    benchmark = next((one.benchmark for one in query.constraints if isinstance(one, CapabilityConstraint)), None)
+    benchmark = next(
+        (one.benchmark for one in query.constraints if isinstance(one, CapabilityConstraint)), None
+    )
     priced = any(one.case.bill is not None for one in offers)
     held = [one for one in offers if one.case.time_ms.n and (one.case.bill is not None or not priced)]
     figures = [capability(one.key, benchmark) for one in held]
@@ -289,9 +293,7 @@ def _binding(offers: Sequence[OfferAdvice], weigh: Weigh, first: OfferKey | None
         if without.first is None or without.first.key == first:
             continue
         verdict = next(one.verdicts[place] for one in offers if one.key == without.first.key)
-        found.append(
-            Binding(verdict.constraint, without.first.key, without.best is not None, verdict)
-        )
+        found.append(Binding(verdict.constraint, without.first.key, without.best is not None, verdict))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from paceline.errors import ConfigError
 from paceline.stats.goodput import Slo
@@ -44,6 +44,7 @@ class SloConstraint:
     count; those that were cut count as misses.
     """
 
+    kind: ClassVar[str] = "slo"
     limits: Mapping[str, float]
     share: float = SLO_SHARE
     quantile: bool = False
@@ -64,6 +65,7 @@ class SloConstraint:
 class CapabilityConstraint:
     """At least this share of the benchmark's items is solved. benchmark: None: the board's own."""
 
+    kind: ClassVar[str] = "capability"
     least: float
     benchmark: str | None = None
 
@@ -77,6 +79,7 @@ class CapabilityConstraint:
 class BudgetConstraint:
     """The bill is at most this."""
 
+    kind: ClassVar[str] = "budget"
     usd: float
     per: Per
 
@@ -90,6 +93,7 @@ class BudgetConstraint:
 class SuccessConstraint:
     """At least this share of attempted requests ends well."""
 
+    kind: ClassVar[str] = "success"
     share: float
 
     @property
@@ -124,6 +128,11 @@ class Verdict:
     needs: int | None = None
     missing: bool = False
     why: str | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """The figures are fractions, of which there is to be at least `limit`; else USD, at most `limit`."""
+        return self.constraint.kind != "budget"
 
     def __str__(self) -> str:
         """`meets`; `not enough data (40 more requests)`."""
@@ -162,7 +171,7 @@ def parse_slos(text: str, share: float = SLO_SHARE) -> list[SloConstraint]:
 
 
 def slo_constraints(
-    slo: Mapping[str, float], job_slo: Mapping[str, float], share: float = SLO_SHARE
+    slo: Mapping[str, float], job_slo: Mapping[Any, float], share: float = SLO_SHARE
 ) -> list[SloConstraint]:
     """Those of a workload; limits that stored evidence does not tell of are left to `paceline measure`."""
     limits = {name: limit for name, limit in slo.items() if name in COLUMN_OF}

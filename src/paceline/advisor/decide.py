@@ -1,13 +1,14 @@
 """From verdicts, bills and times to one name, or none: who is shown to be the best.
 
-The best offer is the one that meets every constraint at the lowest bill; bills within the margin are a tie, which
-the time of a job breaks (with a worth of time: the lowest sum of bill and time).
+The best offer is the one that meets every constraint at the lowest bill; bills within the margin are a tie,
+which the time of a job breaks (with a worth of time: the lowest sum of bill and time).
 
-A name is wrong where another offer is the best in truth. That takes one of two things. Either the best offer was
-thrown out, by a false `fails` on one of its C constraints: each has a probability of at most error / 2C, so all
-have error / 2. Or another offer stands in its place, of which one definite statement is false: where it does not
-meet a constraint in truth, that it `meets` it; where it meets all, that it is better than the best, or as good.
-Each statement has a probability of at most error / 2K, and there are fewer than K such offers: error / 2 again.
+A name is wrong where another offer is the best in truth. That takes one of two things. Either the best offer
+was thrown out, by a false `fails` on one of its C constraints: each has a probability of at most error / 2C,
+so all have error / 2. Or another offer stands in its place, of which one definite statement is false: where
+it does not meet a constraint in truth, that it `meets` it; where it meets all, that it is better than the
+best, or as good. Each statement has a probability of at most error / 2K, and there are fewer than K such
+offers: error / 2 again.
 """
 
 from collections.abc import Mapping, Sequence

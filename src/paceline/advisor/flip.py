@@ -1,4 +1,4 @@
-"""What would turn an advice round: price, the worth of time, volume; and whether a fast tier pays for itself."""
+"""What would turn an advice round: price, worth of time, volume; and whether a fast tier pays for itself."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -75,8 +75,8 @@ class VolumeFlip:
 class TierPays:
     """A faster tier of one model and provider beside a slower one, a job: USD more, seconds less.
 
-    usd_per_hour: the worth of time from which on the extra is worth its price; None where it saves no time, or
-    costs nothing more.
+    usd_per_hour: the worth of time from which on the extra is worth its price; None where it saves no time,
+    or costs nothing more.
     """
 
     slower: OfferKey
@@ -117,7 +117,8 @@ def worth_flips(
     best: Case, rivals: Sequence[Case], draws: Mapping[OfferKey, Draws], worth: float
 ) -> list[WorthFlip]:
     """The nearest worth of an hour above, and below, at which a rival has the lower bill + worth x time."""
-    above, below = [], []
+    above: list[WorthFlip] = []
+    below: list[WorthFlip] = []
     for rival in rivals:
         if best.bill is None or rival.bill is None:
             continue
@@ -160,9 +161,7 @@ def volume_flips(best: Case, rivals: Sequence[Case]) -> list[VolumeFlip]:
 
 def capacity_per_day(case: Case) -> float | None:
     """Jobs that own hardware did a day at the pace of its fastest run; None where no run has a pace."""
-    paces = [
-        one.jobs_s if one.jobs is not None else one.requests_s for one in case.row.evidence.digests
-    ]
+    paces = [one.jobs_s if one.jobs is not None else one.requests_s for one in case.row.evidence.digests]
     known = [pace for pace in paces if pace]
     return 86_400.0 * max(known) if known else None
 
@@ -177,13 +176,21 @@ def tiers_paying(cases: Sequence[Case], draws: Mapping[OfferKey, Draws]) -> list
                 continue
             slower, faster = sorted((one, other), key=lambda case: -case.time_ms.value)
             a, b = draws[slower.key], draws[faster.key]
-            extra = _between(slower, faster, a, b, lambda ba, ta, bb, tb: np.asarray(bb - ba))
-            saved = _between(slower, faster, a, b, lambda ba, ta, bb, tb: np.asarray((ta - tb) / 1e3))
+            extra = _between(slower, faster, a, b, _extra_usd)
+            saved = _between(slower, faster, a, b, _saved_s)
             pays = None
             if extra.value > 0.0 and saved.value > 0.0:
                 pays = _between(slower, faster, a, b, _worth)
             found.append(TierPays(slower.key, faster.key, extra, saved, pays))
     return found
+
+
+def _extra_usd(bill_a: Floats, _: Floats, bill_b: Floats, __: Floats) -> Floats:
+    return np.asarray(bill_b - bill_a)
+
+
+def _saved_s(_: Floats, time_a: Floats, __: Floats, time_b: Floats) -> Floats:
+    return np.asarray((time_a - time_b) / 1e3)
 
 
 def _worth(bill_a: Floats, time_a: Floats, bill_b: Floats, time_b: Floats) -> Floats:

@@ -34,6 +34,7 @@ CapabilityOf = Callable[[OfferKey, str | None], Figure]
 _MAY_LACK = {"output_tok_s", "longest_stall_ms", "fluidity", "e2e_ms"}
 # Without these such a request was not streamed.
 _OF_STREAMS = {"ttft_ms", "output_tok_s", "longest_stall_ms", "fluidity"}
+_Z = 1.959964
 _NOT_STREAMED = "answers were not streamed, so that tokens have no times; measure it with --stream"
 _HIGHER_IS_BETTER = {"output_tok_s", "fluidity"}
 
@@ -116,13 +117,23 @@ def _capability(
     case: Case, constraint: CapabilityConstraint, errors: Errors, capability: CapabilityOf
 ) -> Verdict:
     figure = capability(case.key, constraint.benchmark)
-    if figure.value is None or not figure.n:
+    n = _items(figure)
+    if figure.value is None or n is None:
         why = figure.note or "its number of items is not known"
         return Verdict(
             constraint, "not enough data", constraint.least, figure.value, unit="items", missing=True, why=why
         )
-    estimate = ShareEstimate(figure.value * figure.n, figure.n)
+    estimate = ShareEstimate(figure.value * n, n)
     return _of_share(constraint, constraint.least, estimate, errors, unit="items")
+
+
+def _items(figure: Figure) -> int | None:
+    """How many items a score is worth: told, or by its interval as a binomial share; None: not known."""
+    if figure.n or figure.value is None or figure.lo is None or figure.hi is None:
+        return figure.n or None
+    half = (figure.hi - figure.lo) / 2.0
+    spread = figure.value * (1.0 - figure.value)
+    return math.floor(spread * (_Z / half) ** 2) or None if half > 0.0 and spread > 0.0 else None
 
 
 def _of_share(
@@ -134,16 +145,16 @@ def _of_share(
     fewest: int = 1,
     unit: str = "requests",
 ) -> Verdict:
-    """Of the bounds at both errors; under `fewest` observations nothing is said, since dependence is not seen."""
+    """Of the bounds at both errors; under `fewest` observations nothing is said, since dependence is not
+    seen.
+    """
     lo, hi = estimate.lower(errors.meets), estimate.upper(errors.fails)
     outcome: Outcome = "not enough data"
     if estimate.n >= fewest:
         outcome = "meets" if lo >= least else "fails" if hi < least else outcome
     needs = None
     if outcome == "not enough data":
-        needs = estimate.more_needed(
-            least, above_error=errors.meets, below_error=errors.fails, fewest=fewest
-        )
+        needs = estimate.more_needed(least, above_error=errors.meets, below_error=errors.fails, fewest=fewest)
     return Verdict(
         constraint,
         outcome,
@@ -188,4 +199,3 @@ def unpriced_words(case: Case) -> str:
     if case.row.bill.jobs_per_day is None and case.bill is not None:
         return "how many jobs there are a day is not known; say --jobs-per-day"
     return case.row.bill.usd_per_job.note or "its tokens are not known"
-

@@ -1,8 +1,8 @@
 """A share of requests that depend on each other, with exact bounds at any error.
 
-The bounds are Clopper and Pearson's at the effective sample size n / inflation (Korn and Graubard 1998), where
-the inflation is that of the share's variance by what requests near each other, or calls of one job, have in
-common (`stats.dependence`, `stats.clusters`).
+The bounds are Clopper and Pearson's at the effective sample size n / inflation (Korn and Graubard 1998),
+where the inflation is that of the share's variance by what requests near each other, or calls of one job,
+have in common (`stats.dependence`, `stats.clusters`).
 """
 
 from dataclasses import dataclass
@@ -79,8 +79,8 @@ class ShareEstimate:
 def share_estimate(closeness: Floats, limit: float, jobs: Ints | None = None) -> ShareEstimate:
     """The share of observations that are at most 1.
 
-    closeness: float64[n] in order of time, value over limit, inf for one that failed. limit: the share that it
-    will be held against. jobs: int64[n], the job of each; None where each is its own.
+    closeness: float64[n] in order of time, value over limit, inf for one that failed. limit: the share that
+    it will be held against. jobs: int64[n], the job of each; None where each is its own.
     """
     n = len(closeness)
     met = int((closeness <= 1.0).sum())

@@ -1,7 +1,7 @@
 """The mean of positive observations that depend on each other, and the ratio of two such means.
 
-Intervals are Student's on the logarithm of the mean (the delta method), so that a bound of a cost or a time is
-never negative, with the variance that the fitted autoregression of the series implies in place of that of
+Intervals are Student's on the logarithm of the mean (the delta method), so that a bound of a cost or a time
+is never negative, with the variance that the fitted autoregression of the series implies in place of that of
 independent draws (`stats.dependence`).
 """
 
@@ -58,7 +58,7 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class RatioEstimate:
-    """a / b with one-sided bounds. relation: of a to b; `same`: within the margin. needs: of each, to tell."""
+    """a / b with one-sided bounds. relation: of a to b; `same`: within the margin. needs: of each."""
 
     value: float
     lo: float

@@ -1,0 +1,123 @@
+"""An advice as one HTML file: the answer, the table of offers and constraints, charts, and where numbers come
+from.
+
+`page_of(advice)` is a `report.page.Page`, for a server's page as well (`advice_parts.html`, context
+`advice_view`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paceline import __version__
+from paceline.report import advice_words as words
+from paceline.report.advice_dict import advice_json
+from paceline.report.advice_text import columns_of
+from paceline.report.board_charts import capability_against_speed, speed_against_bill
+from paceline.report.board_words import full_name
+from paceline.report.page import Page
+from paceline.report.words import printable
+
+if TYPE_CHECKING:
+    from paceline.advisor.advise import Advice, OfferAdvice
+    from paceline.advisor.explain import Origin
+    from paceline.report.drawn import Drawn
+
+EXTRAS = ("board.css", "board.js")
+_KINDS = {
+    "recommended": "trusted",
+    "not enough data": "suspect",
+    "none meets": "invalid",
+    "nothing measured": "suspect",
+}
+
+
+def render_advice_html(
+    advice: "Advice", origins: Sequence["Origin"] = (), formulas: Mapping[str, str] | None = None
+) -> str:
+    """One self-contained file."""
+    return page_of(advice, origins, formulas).as_file()
+
+
+def page_of(
+    advice: "Advice", origins: Sequence["Origin"] = (), formulas: Mapping[str, str] | None = None
+) -> Page:
+    """What its page holds."""
+    drawn = advice_charts(advice)
+    context = {
+        "title": f"Advice: {printable(advice.board.workload or 'nothing measured yet')}",
+        "version": __version__,
+        "advice_view": advice_view(advice, drawn, origins, formulas or {}),
+        "file_name": "advice.json",
+    }
+    document = advice_json(advice, origins, formulas)
+    return Page("advice.html", context, {chart.name: chart.spec for chart in drawn}, document, EXTRAS)
+
+
+def advice_charts(advice: "Advice") -> list["Drawn"]:
+    """Speed against the bill, and capability against speed, with what is asked for shaded."""
+    limits = limits_of(advice)
+    charts = [
+        speed_against_bill(advice.board, "e2e_500_ms", limits),
+        capability_against_speed(advice.board, "e2e_500_ms", limits),
+    ]
+    return [chart for chart in charts if chart is not None]
+
+
+def limits_of(advice: "Advice") -> dict[str, float]:
+    """What is asked, by the figures of a board that it is of."""
+    limits: dict[str, float] = {}
+    for one in advice.query.constraints:
+        if one.kind == "capability":
+            limits["capability"] = getattr(one, "least", 0.0)
+        elif one.kind == "budget" and getattr(one, "per", "") == "job":
+            limits["usd_per_job"] = getattr(one, "usd", 0.0)
+    return limits
+
+
+def advice_view(
+    advice: "Advice", drawn: Sequence["Drawn"], origins: Sequence["Origin"], formulas: Mapping[str, str]
+) -> dict[str, Any]:
+    """What `advice_parts.html` shows."""
+    return {
+        "kind": _KINDS[advice.outcome],
+        "headline": words.headline(advice),
+        "because": words.because(advice),
+        "head": words.head_words(advice),
+        "next": words.next_steps(advice),
+        "letters": words.letters(advice),
+        "columns": _heads(advice),
+        "rows": [_row(place, one, advice) for place, one in enumerate(advice.offers)],
+        "pareto": words.pareto_words(advice),
+        "binding": words.binding_words(advice),
+        "flips": words.flip_words(advice),
+        "notes": words.notes(advice),
+        "charts": drawn,
+        "origins": [
+            {
+                "offer": full_name(one.offer),
+                "what": printable(one.what),
+                "source": printable(one.source),
+                "formula": one.formula,
+            }
+            for one in origins
+        ],
+        "formulas": list(formulas.items()),
+    }
+
+
+def _heads(advice: "Advice") -> list[dict[str, str]]:
+    about = dict(words.letters(advice))
+    return [{"name": column.head[0], "about": about.get(column.head[0], "")} for column in columns_of(advice)]
+
+
+def _row(place: int, one: "OfferAdvice", advice: "Advice") -> dict[str, Any]:
+    return {
+        "model": printable(one.key.model),
+        "provider": printable(one.key.provider),
+        "tier": printable(one.key.tier),
+        "chosen": one.key in (advice.best, advice.first),
+        "cells": [
+            {"name": column.head[0], "text": column.cells[place][0], "below": column.cells[place][1]}
+            for column in columns_of(advice)
+        ],
+    }
