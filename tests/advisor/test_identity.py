@@ -78,6 +78,9 @@ def test_seeds_limits_and_notes_make_no_other_workload() -> None:
     assert workload_key(one) == workload_key(same)
     assert workload_key(one) != workload_key({**one, "output_tokens": "33"})
     assert workload_key(one) != workload_key({**one, "extra": {"reasoning_effort": "high"}})
+    # Two tiers of a model do the same work.
+    assert workload_key(one) == workload_key({**one, "extra": {"service_tier": "priority"}})
+    assert workload_key(one) == workload_key({**one, "extra": {"speed": "fast"}})
     assert workload_key({"kind": "live", "live": {"offer": "a"}}) == "live"
 
 

@@ -119,10 +119,15 @@ def asked_tier(extra: Mapping[str, Any]) -> TierName:
 
 
 def workload_key(workload: Mapping[str, Any]) -> str:
-    """Equal for runs that did the same work: a hash of the workload without seeds, limits and notes."""
+    """Equal for runs that did the same work: a hash of the workload without seeds, limits and notes.
+
+    Nor does it know what a tier is asked by: that is the offer's, and two tiers are held against each other.
+    """
     if workload.get("kind") == "live":
         return "live"
-    kept = {name: value for name, value in workload.items() if name not in _OF_NO_ACCOUNT and value}
+    extra = {name: value for name, value in (workload.get("extra") or {}).items() if name not in _TIER_FIELDS}
+    mine = {**workload, "extra": extra}
+    kept = {name: value for name, value in mine.items() if name not in _OF_NO_ACCOUNT and value}
     if probe := kept.get("probe"):
         kept["probe"] = {name: value for name, value in probe.items() if name not in _OF_NO_PROBE}
     return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
