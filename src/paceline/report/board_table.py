@@ -58,7 +58,8 @@ def _label(info: FigureInfo) -> str:
 def _unit(info: FigureInfo) -> str:
     if info.name == "usd_per_job":
         return "USD"
-    return "" if info.unit in info.label else info.unit
+    said = info.unit in info.label or info.unit.replace("/USD", " per USD") in info.label
+    return "" if said else info.unit
 
 
 def _offer(row: "BoardRow") -> dict[str, Any]:

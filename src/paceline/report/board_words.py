@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from paceline.advisor.identity import OfferKey
 
 STANDARD = "standard"
-_TIMES_FROM = 10.0
 
 
 def full_name(key: "OfferKey") -> str:
@@ -93,12 +92,7 @@ def ends_of(figure: "Figure") -> Ends | None:
 
 
 def times_words(found: Ends) -> str:
-    """A ratio with its interval: `0.41 times (0.38 to 0.44)`, `12 times (9.8 to 15)`."""
-    value, lo, hi = (_times(one) for one in (found.value, found.lo, found.hi))
+    """A ratio with its interval, all in the digits of the ratio: `0.41 times (0.38 to 0.44)`, `12 times`."""
+    digits = 0 if found.value >= 10.0 else 1 if found.value >= 2.0 else 2
+    value, lo, hi = (f"{one:,.{digits}f}" for one in (found.value, found.lo, found.hi))
     return f"{value} times" if lo == hi else f"{value} times ({lo} to {hi})"
-
-
-def _times(value: float) -> str:
-    if value >= _TIMES_FROM:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 2.0 else f"{value:.2f}"

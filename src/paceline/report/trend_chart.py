@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from paceline.advisor.trend import Trend
 
 HEIGHT = 240
+# Days, and hours between them.
+_TIMES = alt.Axis(
+    labelExpr="utcFormat(datum.value, "
+    "utchours(datum.value) + utcminutes(datum.value) > 0 ? '%H:%M' : '%d %b')",
+    labelOverlap="greedy",
+)
 # Of trends by figures that no board has.
 _TITLES = {"e2e_p50_ms": "median E2E, ms"}
 
@@ -49,7 +55,7 @@ def trend_chart(trend: "Trend") -> Spec | None:
     ends = [end for one in medians for end in (one.value, one.lo, one.hi) if end is not None]
     axis = axis_of(title, ends, zero=True)
     base = alt.Chart(inline(rows))
-    x = alt.X("at:T", title="time, UTC", scale=alt.Scale(type="utc", padding=14))
+    x = alt.X("at:T", title="time, UTC", scale=alt.Scale(type="utc", padding=14), axis=_TIMES)
     y = alt.Y("y:Q", title=title, scale=axis.scale(), axis=axis.marks())
     spans = (
         base.transform_filter("isValid(datum.lo) && isValid(datum.hi)")
@@ -87,7 +93,7 @@ def trends_drawn(trends: "Sequence[Trend]", numbers: "Mapping[OfferKey, int]") -
     title = trend_title(shown[0].figure)
     ends = [end for line in lines for point in line.points for end in (point.y, point.lo, point.hi)]
     axis = axis_of(title, [end for end in ends if end is not None], zero=True)
-    x = alt.X("x:T", title="time, UTC", scale=alt.Scale(type="utc"))
+    x = alt.X("x:T", title="time, UTC", scale=alt.Scale(type="utc"), axis=_TIMES)
     return Drawn(
         name="trends",
         title=f"Over time: {title}",
