@@ -142,3 +142,11 @@ def test_a_request_or_two(n: int) -> None:
     assert one.blocks.tolist() == [0] * n
     estimate = one.quantile("ttft_ms", 0.5)
     assert (estimate.value, estimate.lo, estimate.hi) == (200.0, None, None)
+
+
+def test_quantiles_at_once_are_those_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    sample = {"ttft_ms": 200.0 * rng.lognormal(0.0, 0.4, 500)}
+    together = evidence(500, sample=sample).quantiles("ttft_ms", (0.5, 0.95))
+    alone = [evidence(500, sample=sample).quantile("ttft_ms", q) for q in (0.5, 0.95)]
+    assert together == alone

@@ -33,6 +33,8 @@ def figures_of(
     evidence: OfferEvidence, *, bill: Bill, costs: JobCosts | None, capability: Figure
 ) -> dict[str, Figure]:
     """Every figure of FIGURES, in its order. `costs`: None without a price."""
+    # Both at once: what requests pass on to each other is then told once.
+    evidence.quantiles("ttft_ms", (0.5, _TAIL_Q))
     rate = _quantile(evidence, "output_tok_s", 0.5)
     found = {
         "ttft_p50_ms": _quantile(evidence, "ttft_ms", 0.5),

@@ -12,7 +12,7 @@ from paceline.advisor.digest import COLUMNS, CUT, WELL, Digest
 from paceline.advisor.identity import KnownOffer, OfferKey, known_offer, offer_of
 from paceline.advisor.thinning import evenly
 from paceline.stats.frame import Ints
-from paceline.stats.quantiles import Estimate, quantile_estimate
+from paceline.stats.quantiles import Estimate, quantile_estimates
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,8 +129,22 @@ class OfferEvidence:
 
     def quantile(self, column: str, q: float) -> Estimate:
         """A quantile of a column; latencies of requests that were cut count as longer than what was seen."""
-        jobs = self.jobs_of(self.well & ~np.isnan(self.columns[column]))
-        return quantile_estimate(self.values(column), q, censored=self.censored(column), jobs=jobs)
+        return self.quantiles(column, [q])[0]
+
+    def quantiles(self, column: str, qs: Sequence[float]) -> list[Estimate]:
+        """Several quantiles of a column, each as `quantile`; none is reckoned twice."""
+        missing = [q for q in qs if (column, q) not in self._estimates]
+        if missing:
+            jobs = self.jobs_of(self.well & ~np.isnan(self.columns[column]))
+            found = quantile_estimates(
+                self.values(column), missing, censored=self.censored(column), jobs=jobs
+            )
+            self._estimates.update({(column, q): one for q, one in zip(missing, found, strict=True)})
+        return [self._estimates[column, q] for q in qs]
+
+    @cached_property
+    def _estimates(self) -> dict[tuple[str, float], Estimate]:
+        return {}
 
 
 def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:
