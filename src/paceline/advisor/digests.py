@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paceline.advisor.digest import COLUMNS, VERSION, Digest, Floats
-from paceline.advisor.evidence import pool_share
+from paceline.advisor.evidence import MOST_POOLED, pool_share
 from paceline.advisor.thinning import evenly, spread
 from paceline.errors import StoreError
 from paceline.store.digests import KeptDigest, KeptHead, keep_digests, kept_digests, kept_samples
@@ -55,16 +55,18 @@ def all_digests(*, watch: Watch = lambda *_: None, at: Path | None = None) -> Al
     entries = Index(where).entries()
     kept = kept_digests(where)
     good: dict[str, Digest] = {}
-    missing, problems = [], []
+    missing: dict[str, int] = {}
+    problems = []
     for entry in entries:
         if entry.state == UNREADABLE:
             hint = "put its run.json right, or delete the run"
             problems.append(Problem(entry.id, f"its run.json cannot be read: {hint}"))
             continue
         running = living_state(entry.state, runs_folder(where) / entry.id) == "running"
-        digest = _still_good(kept.get(entry.id), _stamp(where, entry.id), running=running)
+        stamp = _stamp(where, entry.id, running=running)
+        digest = _still_good(kept.get(entry.id), stamp, running=running)
         if digest is None:
-            missing.append(entry.id)
+            missing[entry.id] = stamp
         else:
             good[entry.id] = digest
     made, unreadable = _made(missing, where, watch)
@@ -73,9 +75,13 @@ def all_digests(*, watch: Watch = lambda *_: None, at: Path | None = None) -> Al
         {run_id: (kept[run_id].made_at_s, digest) for run_id, digest in good.items()}, shares, where
     )
     # Replaced by another process in between, or damaged.
-    more, also = _made([run_id for run_id in good if run_id not in samples], where, watch)
+    more, also = _made(
+        {run_id: one.stamp for run_id, one in good.items() if run_id not in samples}, where, watch
+    )
     found = [replace(good[run_id], sample=sample) for run_id, sample in samples.items()]
-    found += [replace(one, sample=_thinned(one, shares[_group(one)])) for one in (*made, *more)]
+    found += [
+        replace(one, sample=_thinned(one, shares.get(_group(one), MOST_POOLED))) for one in (*made, *more)
+    ]
     keep_digests([], kept.keys() - {entry.id for entry in entries}, at=where)
     digests = sorted(found, key=lambda one: (one.started_at, one.run_id))
     return AllDigests(tuple(digests), (*problems, *unreadable, *also))
@@ -94,7 +100,8 @@ def keep(
     where = at or home()
     begun_s = time.perf_counter() if since_s is None else since_s
     run_id = report.manifest.id
-    was = _stamp(where, run_id) if stamp is None else stamp
+    running = report.evidence.state == "running"
+    was = _stamp(where, run_id, running=running) if stamp is None else stamp
     digest = digest_of(report, stamp=was, capability=run_scores(runs_folder(where) / run_id))
     took_s = time.perf_counter() - begun_s
     raw = _bytes_of(digest.sample)
@@ -102,23 +109,26 @@ def keep(
     return digest
 
 
-def _made(run_ids: Sequence[str], where: Path, watch: Watch) -> tuple[list[Digest], list[Problem]]:
-    """The digests of runs, made from their rows, and those of which none could be made."""
-    if not run_ids:
+def _made(stamps: Mapping[str, int], where: Path, watch: Watch) -> tuple[list[Digest], list[Problem]]:
+    """The digests of runs, made from their rows, and those of which none could be made.
+
+    stamps: by run id, of before they are read: what grows meanwhile is then seen to have grown.
+    """
+    if not stamps:
         return [], []
     from paceline.report.model import build_report
     from paceline.store.runs import open_run
 
     made, problems = [], []
-    for number, run_id in enumerate(run_ids):
-        watch(number, len(run_ids))
-        begun_s, stamp = time.perf_counter(), _stamp(where, run_id)
+    for number, (run_id, stamp) in enumerate(stamps.items()):
+        watch(number, len(stamps))
+        begun_s = time.perf_counter()
         try:
             report = build_report(open_run(run_id, at=where))
             made.append(keep(report, at=where, since_s=begun_s, stamp=stamp))
         except StoreError as error:
             problems.append(Problem(run_id, f"{error.message}{f': {error.hint}' if error.hint else ''}"))
-    watch(len(run_ids), len(run_ids))
+    watch(len(stamps), len(stamps))
     return made, problems
 
 
@@ -188,11 +198,14 @@ def _still_good(kept: KeptHead | None, stamp: int, *, running: bool) -> Digest |
         return None
 
 
-def _stamp(where: Path, run_id: str) -> int:
-    """When the run's manifest and scores were last written, ns; 0 without either."""
+def _stamp(where: Path, run_id: str, *, running: bool) -> int:
+    """When the run's manifest and scores were last written, ns; 0 without either.
+
+    Of one that grows also when its folder has changed: live traffic adds rows without a word in the manifest.
+    """
     folder = runs_folder(where) / run_id
     latest = 0
-    for name in (MANIFEST_NAME, SCORES_NAME):
+    for name in (MANIFEST_NAME, SCORES_NAME, *([""] if running else [])):
         try:
             latest = max(latest, (folder / name).stat().st_mtime_ns)
         except OSError:
