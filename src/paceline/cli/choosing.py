@@ -22,7 +22,7 @@ def known_offers(config: Path | None = None) -> "list[KnownOffer]":
     from paceline.control.problems import GatewayConfigError
     from paceline.control.read import read_config
 
-    found = read_config(file)
+    found = read_config(file, needs_offers=False)
     if found.problems:
         raise GatewayConfigError(file, found.problems)
     return [_known(offer) for offer in found.config.offers]

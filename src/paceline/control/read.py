@@ -40,13 +40,13 @@ class ConfigFile:
         return Problem(_where(path, self.ids), message, hint, line_of(self.lines, path))
 
 
-def read_config(path: Path) -> ConfigFile:
-    """The config, with each problem that the file alone shows.
+def read_config(path: Path, *, needs_offers: bool = True) -> ConfigFile:
+    """The config, with each problem that the file alone shows. `needs_offers`: to have none is one.
 
     Raises GatewayConfigError where there is no file, or it is not TOML.
     """
     data, lines = _parsed(path)
-    return _Reader(path, data, lines).read()
+    return _Reader(path, data, lines).read(needs_offers=needs_offers)
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
@@ -64,14 +64,14 @@ class _Reader:
         self._problems: list[Problem] = []
         self._ids = {part: _ids(data.get(part)) for part in ("model", "offer")}
 
-    def read(self) -> ConfigFile:
+    def read(self, *, needs_offers: bool) -> ConfigFile:
         self._rest()
         gateway = self._one(GatewayConfig, self._data.get("gateway", {}), ("gateway",))
         models = self._many(ModelConfig, "model")
         offers = self._many(OfferConfig, "offer")
         self._duplicates()
         self._fallbacks(models)
-        if not self._data.get("offer"):
+        if needs_offers and not self._data.get("offer"):
             self._note(
                 (),
                 "there is no [[offer]]",

@@ -64,6 +64,7 @@ def felt(state: State, given: dict[str, str]) -> tuple[Felt, list[str]]:
         for one in pooled(digests, known)
         if workload in (None, one.workload, one.workload_key) and load in (None, one.load)
     ]
+    mine.sort(key=lambda one: (one.key, one.workload, one.load))
     unjudged = [
         f"{one.run_id} is invalid, and is not judged: {one.reasons[0] if one.reasons else 'see its page'}"
         for one in digests
