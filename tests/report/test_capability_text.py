@@ -17,7 +17,7 @@ def document(counts: dict[str, tuple[int, int]], **fields: Any) -> dict[str, Any
 
     n = sum(one for _, one in counts.values())
     total = stratified_share(list(counts.values())) if n else None
-    shown = {"share": None, "lo": None, "hi": None}
+    shown: dict[str, Any] = {"share": None, "lo": None, "hi": None}
     if total is not None:
         shown = {"share": total.value, "lo": total.lo, "hi": total.hi}
     return {

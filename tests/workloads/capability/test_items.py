@@ -31,12 +31,12 @@ def test_another_process_makes_the_same_problems() -> None:
         "import hashlib\n"
         "from paceline.workloads.capability.items import Items\n"
         "from paceline.workloads.capability.spec import ProbeSpec\n"
-        "items = Items(ProbeSpec(items=24, seed=5))\n"
-        "text = ''.join(items.item(k).prompt + str(items.item(k).entry['answer']) for k in range(24))\n"
+        "items = Items(ProbeSpec(items=12, seed=5))\n"
+        "text = ''.join(items.item(k).prompt + str(items.item(k).entry['answer']) for k in range(12))\n"
         "print(items.config_sha256, hashlib.sha256(text.encode()).hexdigest())\n"
     )
-    items = Items(ProbeSpec(items=24, seed=5))
-    text = "".join(items.item(k).prompt + str(items.item(k).entry["answer"]) for k in range(24))
+    items = Items(ProbeSpec(items=12, seed=5))
+    text = "".join(items.item(k).prompt + str(items.item(k).entry["answer"]) for k in range(12))
     mine = [items.config_sha256, hashlib.sha256(text.encode()).hexdigest()]
     # Sets in another order, as Python has them by chance in each process.
     environment = {**os.environ, "PYTHONHASHSEED": "77"}
