@@ -46,8 +46,11 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Example:
-    """Two answers to one prompt that part after `at` characters. index: of the request. repeated: each side
-    gave the same answer twice. cut: texts were shortened for this."""
+    """Two answers to one prompt that part after `at` characters.
+
+    index: of A's request. repeated: each side gave the same answer twice. prompt: None where it cannot be
+    made again.
+    """
 
     prompt_sha256: str
     index: int
@@ -55,6 +58,7 @@ class Example:
     b: str
     at: int
     repeated: bool
+    prompt: str | None = None
 
     @property
     def cut(self) -> bool:

@@ -95,6 +95,11 @@ class Equivalence:
         """The same, with how fast B is against A."""
         return replace(self, speed=tuple(speed))
 
+    def with_prompts(self, prompts: Mapping[int, str]) -> "Equivalence":
+        """The same, with what was asked in the examples; `prompts`: by A's request index."""
+        told = (replace(one, prompt=prompts.get(one.index)) for one in self.examples)
+        return replace(self, examples=tuple(told))
+
     def to_dict(self) -> dict[str, Any]:
         """`paceline.equivalence/1` (docs/reference/equivalence.md), without NaN: None instead."""
         scores = self.scores

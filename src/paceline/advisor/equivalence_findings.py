@@ -47,8 +47,8 @@ def texts_finding(texts: Agreement, beginnings: Agreement, margin: float, *, onc
     if whole == "same":
         return Finding(
             "same",
-            f"A and B agree as each does with itself: {_lost(texts)} of what one repeats the other does not say"
-            f"{noise}",
+            f"A and B agree as each does with itself: {_lost(texts)} of what one repeats the other does "
+            f"not say{noise}",
         )
     if whole == "different":
         return Finding(

@@ -4,6 +4,7 @@ from paceline.advisor.answers import answers_of
 from paceline.advisor.equivalence import EXAMPLES, Equivalence, Limits, judge
 from paceline.advisor.equivalence_scores import solved_of
 from paceline.advisor.equivalence_speed import first_pass_speed
+from paceline.advisor.prompts import prompts_of
 from paceline.errors import ConfigError
 from paceline.report.differences import interleaved
 from paceline.report.model import Report, build_report
@@ -46,6 +47,8 @@ def equivalence_of(
         examples=examples,
         notes=_notes(*made),
     )
+    asked = {one.index: one.prompt_sha256 for one in found.examples}
+    found = found.with_prompts(prompts_of(a, asked) if asked else {})
     return found.with_speed(first_pass_speed((made[0], sides[0]), (made[1], sides[1])))
 
 

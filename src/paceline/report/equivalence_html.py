@@ -87,7 +87,7 @@ def _example(example: "Example", found: "Equivalence") -> dict[str, Any]:
                 "after": rest[_MARKED:] + ("..." if example.cut else ""),
             }
         )
-    return {"title": example_title(example, found), "sides": sides}
+    return {"title": example_title(example, found), "prompt": example.prompt, "sides": sides}
 
 
 def _has_curve(found: "Equivalence") -> bool:

@@ -14,6 +14,7 @@ from paceline.report.equivalence_words import (
     example_parts,
     example_title,
     limits_words,
+    prompt_words,
     side_name,
     side_rows,
     speed_sentence,
@@ -82,6 +83,9 @@ def _table(head: list[str], rows: list[list[str]]) -> Table:
 
 def _example(example: "Example", found: "Equivalence") -> list[RenderableType]:
     lines: list[RenderableType] = [Text(example_title(example, found), style="bold")]
+    asked = prompt_words(example)
+    if asked:
+        lines.append(Padding(Text(asked, style="dim"), (0, 0, 0, 2)))
     for letter, text in (("A", example.a), ("B", example.b)):
         before, after = example_parts(text, example.at)
         line = Text(f"{letter}  ")
@@ -110,6 +114,8 @@ def render_markdown(found: "Equivalence") -> str:
     lines += ["", *(f"- {escape(note)}" for note in found.notes)]
     for example in found.examples:
         lines += ["", f"**{escape(example_title(example, found))}**", ""]
+        if example.prompt is not None:
+            lines += [escape(prompt_words(example)), ""]
         for letter, text in (("A", example.a), ("B", example.b)):
             before, after = example_parts(text, example.at)
             lines.append(f"- {letter}: {escape(before)} **>>** {escape(after) or '(ends)'}")

@@ -169,5 +169,13 @@ def example_parts(text: str, at: int, most: int = 220) -> tuple[str, str]:
 
 def example_title(example: "Example", found: "Equivalence") -> str:
     """Which prompt an example is of."""
-    again = "" if found.once else ", each side twice so" if example.repeated else ", one side not always so"
-    return f"Prompt {example.prompt_sha256[:8]}, request {example.index:,}{again}"
+    again = "" if found.once else ": each side twice so" if example.repeated else ": one side not always so"
+    return f"Prompt {example.prompt_sha256[:8]}{again}"
+
+
+def prompt_words(example: "Example", most: int = 240) -> str:
+    """The end of the prompt, where what is asked mostly stands; nothing where it is not known."""
+    if example.prompt is None:
+        return ""
+    text = printable(" ".join(example.prompt.split()))
+    return text if len(text) <= most else f"...{text[-most:]}"
