@@ -61,6 +61,7 @@ def demo(
     typer.echo("\n== B against A\n")
     print_comparison(comparison)
     write_comparison(comparison, {"--html": html})
+    talk("both are stored: `paceline board` shows them side by side, `paceline dashboard` in the browser")
     return 1 if failed(pair, comparison) else 0
 
 
@@ -77,4 +78,5 @@ def _job(url: str, tier: str) -> "Job":
         model=MODEL,
         slo={"ttft_ms": 250, "itl_ms": 40},
         name=f"demo-{tier}",
+        offer={"provider": "demo", "tier": tier},
     )
