@@ -13,9 +13,9 @@ GAPS = ("no bill known", "no speed known")
 
 
 def drawn(x: str = "usd_per_job", y: str = "output_tok_s", **limits: float) -> dict[str, Any]:
-    spec = scatter(points_of(board(), x, y), x, y, limits=limits, gaps=GAPS)
-    assert spec is not None
-    return spec
+    found = scatter(points_of(board(), x, y), x, y, limits=limits, gaps=GAPS)
+    assert found is not None
+    return found[0]
 
 
 def test_every_offer_is_drawn_also_one_without_a_price() -> None:
@@ -82,3 +82,22 @@ def test_the_table_says_why_a_figure_is_missing() -> None:
 def test_axes_say_their_unit_and_which_way_is_good() -> None:
     assert title_of("ttft_p50_ms") == "TTFT p50, ms (lower is better)"
     assert title_of("output_tok_s") == "tok/s (higher is better)"
+
+
+def test_where_names_have_no_room_numbers_stand_but_for_the_frontier() -> None:
+    sure = [Figure(value, value * 0.99, value * 1.01, 9) for value in (1.0, 1.001, 1.002, 1.003)]
+    crowd = [
+        Point(
+            n, f"a-very-long-name-of-a-model-{n} @ somewhere", f"{n}", "standard", sure[n % 4], sure[n // 4]
+        )
+        for n in range(1, 16)
+    ]
+    found = scatter(crowd, "usd_per_job", "ttft_p50_ms", limits={}, gaps=GAPS)
+    assert found is not None
+    spec, crowded = found
+    assert crowded
+    rows = rows_of(spec, "full")
+    assert all(row["m_text"] == row["name"] for row in rows if row["edge"])
+    assert any(row["m_text"] == row["number"] for row in rows)
+    assert all(row["n_text"] == row["number"] for row in rows)
+    assert all(row["w_text"] == row["name"] for row in rows_of(drawn(), "full"))

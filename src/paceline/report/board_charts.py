@@ -35,6 +35,7 @@ SPEEDS = ("output_tok_s", "ttft_p50_ms", "ttfat_p50_ms", "e2e_500_ms")
 _PERCENT = "95\N{NARROW NO-BREAK SPACE}%"
 _INTERVALS = f"Bars are {_PERCENT} intervals."
 _MEDIAN = 0.3
+_CROWDED = " Where a name has no room, there is the number of its row."
 _SIZES_SHOWN = ("1 token", "100 tokens", "500 tokens", "1,000 tokens", "2,000 tokens")
 _PERCENTILES_SHOWN = ("p50", "p90", "p95", "p99")
 
@@ -199,9 +200,10 @@ def _two_figures(
     x, y = figures
     points = points_of(board, x, y)
     gaps = (f"no {PHRASES[x].noun} known", f"no {PHRASES[y].noun} known")
-    spec = scatter(points, x, y, limits=limits, gaps=gaps)
-    if spec is None:
+    drawn = scatter(points, x, y, limits=limits, gaps=gaps)
+    if drawn is None:
         return None
+    spec, crowded = drawn
     head, rows = table_of(points, x, y)
     return Drawn(
         name=name,
@@ -209,7 +211,7 @@ def _two_figures(
         says=two_figures_words(points, x, y),
         about="Blue: the frontier, the offers that no other beats in both. "
         f"{_shape_words(board)}{_INTERVALS}{' Shaded: what is asked for.' if {x, y} & set(limits) else ''}"
-        f"{_without_words(points)}",
+        f"{_without_words(points)}{_CROWDED if crowded else ''}",
         spec=spec,
         head=head,
         rows=rows,

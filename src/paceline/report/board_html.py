@@ -83,7 +83,9 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
         "says": see_words(board),
         "next": next_steps(board),
         "table": table_context(board),
-        "notes": [*short_note(board), *_mark_notes(board), *missing_notes(board)],
+        "notes": [
+            note.replace("`", "") for note in (*short_note(board), *_mark_notes(board), *missing_notes(board))
+        ],
         "charts": drawn,
         "published": [
             {
@@ -115,5 +117,5 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
 def _mark_notes(board: "Board") -> list[str]:
     """What the marks mean: here they stand as words, not as signs."""
     present = [name for name in MARKS if any(name in row.marks for row in board.rows)]
-    said = [f"{name}: {MARKS[name][1].replace('`', '')}." for name in present]
+    said = [f"{name}: {MARKS[name][1]}." for name in present]
     return [*said, *mark_notes(board)[len(present) :]]

@@ -11,13 +11,16 @@ from paceline.report.board_points import JOBS_CHARTED, Point, better_of, charted
 from paceline.report.board_words import figure_words, interval_words, missing_words, plain_value, value_words
 from paceline.report.chart_axes import Axis, axis_of
 from paceline.report.charts import ACCENT, QUIET, TEXT, WIDTH, Spec, inline, plain
-from paceline.report.label_places import Spot, places
+from paceline.report.label_places import Ends, Spot, places
 from paceline.report.line_chart import NUMBERED, numbered_param, with_halo
 
 HEIGHT = 360
 SHAPES = {"standard": "circle", "fast": "diamond", "ultra": "triangle-up", "flex": "square"}
-# Plots for which names are placed: the page's own are no narrower than the first, or points have numbers.
-_WIDE_PX, _NARROW_PX = 520.0, 250.0
+# Plots that names are placed for: wide, middle and narrow ones; the page's own are a little wider than each.
+_WIDTHS = {"w": 860.0, "m": 520.0, "n": 250.0}
+_WIDE_FROM_PX = 860
+# A name that is farther from its point than this says nothing about it.
+_FAR_PX = 48.0
 _FAINT = 0.55
 
 
@@ -28,8 +31,8 @@ def title_of(name: str) -> str:
 
 def scatter(
     points: Sequence[Point], x: str, y: str, *, limits: Mapping[str, float], gaps: tuple[str, str]
-) -> Spec | None:
-    """Points of two figures; None without one that has both.
+) -> tuple[Spec, bool] | None:
+    """Points of two figures, and whether some are numbered for want of room; None without one that has both.
 
     limits: bounds that are asked for, by figure, in its own unit (shares are fractions). gaps: what stands in
     the strips of offers without x and without y.
@@ -43,7 +46,7 @@ def scatter(
     edge = frontier(shown, better_of(x), better_of(y))
     rows = [_row(point, x, y, x_axis, y_axis, on_edge=point in edge) for point in shown]
     steps = _steps_of(edge, x, y, x_axis)
-    _place_names(rows, x_axis, y_axis, steps)
+    crowded = _place_names(rows, x_axis, y_axis, steps)
     layers = [
         *_region(x, y, x_axis, y_axis, limits),
         *_strips(x_axis, y_axis, gaps),
@@ -51,7 +54,7 @@ def scatter(
         *_marks(rows, x, y, x_axis, y_axis),
     ]
     chart: Any = alt.layer(*layers)
-    return plain(chart.properties(width=WIDTH, height=HEIGHT).add_params(numbered_param()))
+    return plain(chart.properties(width=WIDTH, height=HEIGHT).add_params(numbered_param())), crowded
 
 
 def table_of(points: Sequence[Point], x: str, y: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -105,41 +108,68 @@ def _row(point: Point, x: str, y: str, x_axis: Axis, y_axis: Axis, *, on_edge: b
     return row
 
 
-def _place_names(rows: list[dict[str, Any]], x: Axis, y: Axis, steps: Sequence[dict[str, float]]) -> None:
-    """Puts into each row where its name stands in a wide plot, and its number in a narrow one.
+def _place_names(rows: list[dict[str, Any]], x: Axis, y: Axis, steps: Sequence[dict[str, float]]) -> bool:
+    """Puts into each row what is written at its point, and where, for plots of three widths.
 
-    Names keep off points, intervals, the steps of the frontier and the words in the corners.
+    A narrow plot has numbers; in the others a name that would cover others, or be far off, gives way to its
+    number, unless it is on the frontier. Gives whether there is such a one.
     """
     # Names of the frontier matter most: they have the first choice.
     order = sorted(range(len(rows)), key=lambda place: not rows[place]["edge"])
-    for prefix, width, text in (("", _WIDE_PX, "name"), ("n_", _NARROW_PX, "number")):
-
-        def at(x_value: float, y_value: float, width: float = width) -> tuple[float, float]:
-            return x.share(x_value) * width, (1.0 - y.share(y_value)) * HEIGHT
-
-        spots = [Spot(*at(rows[place]["x"], rows[place]["y"]), str(rows[place][text])) for place in order]
-        lines = []
-        for row in rows:
-            if row["x_lo"] is not None:
-                lines.append((*at(row["x_lo"], row["y"]), *at(row["x_hi"], row["y"])))
-            if row["y_lo"] is not None:
-                lines.append((*at(row["x"], row["y_lo"]), *at(row["x"], row["y_hi"])))
-        for one, other in pairwise(steps):
-            corner = (other["x"], one["y"]) if steps[0]["after"] else (one["x"], other["y"])
-            lines += [(*at(one["x"], one["y"]), *at(*corner)), (*at(*corner), *at(other["x"], other["y"]))]
-        corners = [(0.0, 0.0, 0.5 * width, 20.0)]
-        if x.strip is not None:
-            corners.append((x.share(x.strip[0]) * width, 0.0, x.share(x.strip[1]) * width, 20.0))
-        if y.strip is not None:
-            top = (1.0 - y.share(y.strip[1])) * HEIGHT
-            corners.append((0.0, top, 0.3 * width, top + 18.0))
-        for place, found in zip(order, places(spots, width, HEIGHT, lines=lines, boxes=corners), strict=True):
-            rows[place] |= {
-                f"{prefix}dx": found.dx,
-                f"{prefix}dy": found.dy,
-                f"{prefix}align": found.align,
-                f"{prefix}far": found.far,
+    crowded = False
+    for prefix, width in _WIDTHS.items():
+        lines, boxes = _obstacles(rows, x, y, steps, width)
+        texts = [str(rows[at]["number" if prefix == "n" else "name"]) for at in order]
+        for _ in range(2):
+            spots = [
+                Spot(x.share(rows[at]["x"]) * width, (1.0 - y.share(rows[at]["y"])) * HEIGHT, text)
+                for at, text in zip(order, texts, strict=True)
+            ]
+            found = places(spots, width, HEIGHT, lines=lines, boxes=boxes)
+            for number, (at, place) in enumerate(zip(order, found, strict=True)):
+                if not rows[at]["edge"] and (place.crowded or abs(place.dx) + abs(place.dy) > _FAR_PX):
+                    crowded = crowded or prefix != "n"
+                    texts[number] = str(rows[at]["number"])
+        for at, text, place in zip(order, texts, found, strict=True):
+            rows[at] |= {
+                f"{prefix}_text": text,
+                f"{prefix}_dx": place.dx,
+                f"{prefix}_dy": place.dy,
+                f"{prefix}_align": place.align,
+                f"{prefix}_far": place.far,
             }
+    return crowded
+
+
+def _obstacles(
+    rows: list[dict[str, Any]], x: Axis, y: Axis, steps: Sequence[dict[str, float]], width: float
+) -> tuple[list[Ends], list[Ends]]:
+    """What names keep off: intervals and the steps of the frontier; words in the corners of the plot."""
+
+    def at(x_value: float, y_value: float) -> tuple[float, float]:
+        return x.share(x_value) * width, (1.0 - y.share(y_value)) * HEIGHT
+
+    lines: list[Ends] = []
+    for row in rows:
+        if row["x_lo"] is not None:
+            lines.append((*at(row["x_lo"], row["y"]), *at(row["x_hi"], row["y"])))
+        if row["y_lo"] is not None:
+            lines.append((*at(row["x"], row["y_lo"]), *at(row["x"], row["y_hi"])))
+    for one, other in pairwise(steps):
+        corner = at(other["x"], one["y"]) if one["after"] else at(one["x"], other["y"])
+        lines += [(*at(one["x"], one["y"]), *corner), (*corner, *at(other["x"], other["y"]))]
+    boxes: list[Ends] = [(0.0, 0.0, 0.5 * width, 20.0)]
+    if x.strip is not None:
+        boxes.append((x.share(x.strip[0]) * width, 0.0, x.share(x.strip[1]) * width, 20.0))
+    if y.strip is not None:
+        top = (1.0 - y.share(y.strip[1])) * HEIGHT
+        boxes.append((0.0, top, 0.3 * width, top + 18.0))
+    return lines, boxes
+
+
+def _at_width(field: str) -> str:
+    """An expression: what a row has of `field` in a plot as wide as this one."""
+    return f"{NUMBERED} ? datum.n_{field} : width >= {_WIDE_FROM_PX} ? datum.w_{field} : datum.m_{field}"
 
 
 def _marks(rows: list[dict[str, Any]], x: str, y: str, x_axis: Axis, y_axis: Axis) -> list[Any]:
@@ -179,27 +209,27 @@ def _leaders(base: alt.Chart, x: alt.X, y: alt.Y) -> Any:
     """Thin lines from points to names that had no room beside them."""
     short = 0.8
     return (
-        base.transform_filter(f"{NUMBERED} ? datum.n_far : datum.far")
+        base.transform_filter(_at_width("far"))
         .mark_rule(
             color=QUIET,
             strokeWidth=0.8,
             opacity=0.7,
-            x2Offset=alt.ExprRef(f"{short} * ({NUMBERED} ? datum.n_dx : datum.dx)"),
-            y2Offset=alt.ExprRef(f"{short} * ({NUMBERED} ? datum.n_dy : datum.dy)"),
+            x2Offset=alt.ExprRef(f"{short} * ({_at_width('dx')})"),
+            y2Offset=alt.ExprRef(f"{short} * ({_at_width('dy')})"),
         )
         .encode(x=x, x2="x:Q", y=y, y2="y:Q")
     )
 
 
 def _names(base: alt.Chart, x: alt.X, y: alt.Y) -> list[Any]:
-    shown = base.transform_calculate(shown=f"{NUMBERED} ? datum.number : datum.name")
     mark = {
         "color": TEXT,
         "baseline": "middle",
-        "align": alt.ExprRef(f"{NUMBERED} ? datum.n_align : datum.align"),
-        "dx": alt.ExprRef(f"{NUMBERED} ? datum.n_dx : datum.dx"),
-        "dy": alt.ExprRef(f"{NUMBERED} ? datum.n_dy : datum.dy"),
+        "align": alt.ExprRef(_at_width("align")),
+        "dx": alt.ExprRef(_at_width("dx")),
+        "dy": alt.ExprRef(_at_width("dy")),
     }
+    shown = base.transform_calculate(shown=_at_width("text"))
     return with_halo(shown, {"x": x, "y": y, "text": "shown:N"}, mark)
 
 

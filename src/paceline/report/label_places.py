@@ -5,7 +5,7 @@ ones first. A name that finds none stands where it overlaps least, so that no po
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Align = Literal["left", "center", "right"]
@@ -35,13 +35,14 @@ class Spot:
 class Place:
     """Where a name stands: px from its point to the edge of the text that `align` says, and to its middle.
 
-    far: so far that a line should lead to it.
+    far: so far that a line should lead to it. crowded: it covers other words or points.
     """
 
     dx: float
     dy: float
     align: Align
     far: bool
+    crowded: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def places(
                 best, best_box, best_cost = place, box, cost
         assert best is not None
         assert best_box is not None
-        found.append(best)
+        crowded = any(best_box.overlap(other) > 0.0 for other in taken)
+        found.append(replace(best, crowded=crowded))
         taken.append(best_box)
     return found
 
@@ -117,8 +119,8 @@ def _around() -> list[Place]:
         steps: list[tuple[float, float, Align]] = [
             (near, 0.0, "left"),
             (-near, 0.0, "right"),
-            (0.0, -near - 3.0, "center"),
-            (0.0, near + 3.0, "center"),
+            (0.0, -near - 4.0, "center"),
+            (0.0, near + 4.0, "center"),
             (near * 0.8, -near * 0.9, "left"),
             (near * 0.8, near * 0.9, "left"),
             (-near * 0.8, -near * 0.9, "right"),
