@@ -96,12 +96,23 @@ def report_of(run: "StoredRun") -> "Report":
     return build_report(run, local_tokens=local_tokens)
 
 
+def costed(report: "Report") -> "Report":
+    """The report with what the run has cost, by the prices of its day."""
+    from dataclasses import replace
+
+    from paceline.cli.pricing import price_of_run
+    from paceline.report.cost import run_cost
+
+    return replace(report, cost=run_cost(report.evidence, price_of_run(report.manifest)))
+
+
 def emit(report: "Report", flags: "ReportFlags", *, data_on_stdout: bool = False) -> None:
     """Print the report, and write it in every format that was asked for.
 
     What goes to stdout as data is alone there: the report for people then goes to stderr.
     """
     paths = flags.paths()
+    report = costed(report)
     print_report(report, data_on_stdout=data_on_stdout or STDOUT in paths.values())
     for option, path in paths.items():
         if path is not None:

@@ -272,6 +272,7 @@ def _run_facts(report: Report) -> list[tuple[str, str]]:
         ("speed", speed_words(report)),
         ("goodput", goodput_words(report)),
         ("tokens", token_words(report)),
+        ("cost", report.cost.words() if report.cost else ""),
         ("client", client_words(report.trust)),
     ]
     return [(name, text) for name, text in rows if text]

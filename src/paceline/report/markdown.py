@@ -49,6 +49,7 @@ def render_markdown(report: Report) -> str:
         *hangup_rows(report),
         *asked_rows(report),
         ("Tokens", token_words(report)),
+        *([("Cost", report.cost.words())] if report.cost and report.cost.words() else []),
         *(server_rows(report.evidence.server) if report.evidence.server is not None else []),
         ("Client", client_words(report.trust)),
         ("Run", f"{manifest.id}, {manifest.started_at:%Y-%m-%d %H:%M:%S %Z}, Paceline {manifest.version}"),

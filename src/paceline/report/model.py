@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from paceline.report.cost import NOT_ASKED, RunCost
 from paceline.report.evidence import Evidence, gather
 from paceline.report.facts import trust_facts
 from paceline.report.figures import clean, metric_dict, number
@@ -21,7 +22,6 @@ from paceline.store.runs import StoredRun
 
 SCHEMA = "paceline.report/1"
 FROM_INTENDED = "_from_intended_ms"
-_COST_UNKNOWN = {"known": False, "reason": "no price is known for this endpoint"}
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,15 @@ class MetricReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run has shown. `metrics`: those that apply, in the order of `stats.metrics.METRICS`."""
+    """What a run has shown. `metrics`: those that apply, in the order of `stats.metrics.METRICS`.
+
+    cost: None where no price was looked up.
+    """
 
     trust: Trust
     metrics: dict[str, MetricReport]
     evidence: Evidence
+    cost: RunCost | None = None
 
     @property
     def manifest(self) -> RunManifest:
@@ -144,7 +148,7 @@ class Report:
                 "prompt_tok_s": number(evidence.throughput.prompt_tok_s),
             },
             "tokens": _tokens(evidence),
-            "cost": dict(_COST_UNKNOWN),
+            "cost": clean(self.cost.to_dict()) if self.cost else {"known": False, "reason": NOT_ASKED.why},
             **self._of_jobs(),
         }
 

@@ -170,6 +170,8 @@ def _results(report: Report) -> RenderableType:
         rows.append(("Goodput", met))
     rows += [*hangup_rows(report), *asked_rows(report)]
     rows.append(("Tokens", token_words(report)))
+    if report.cost is not None and report.cost.words():
+        rows.append(("Cost", report.cost.words()))
     rows += server_rows(report.evidence.server) if report.evidence.server is not None else []
     rows.append(("Client", client_words(report.trust)))
     return pairs(rows)

@@ -80,7 +80,7 @@ def export(
 ) -> int:
     """Write a stored run to one file, in the format that its name ends in."""
     from paceline.cli.output import check_outputs, talk, write_output
-    from paceline.cli.render import rendered, report_of
+    from paceline.cli.render import costed, rendered, report_of
     from paceline.store.export import export_archive, export_parquet
     from paceline.store.runs import open_run
 
@@ -94,7 +94,7 @@ def export(
     elif path.name.endswith(".jobs.csv"):
         write_output(path, rendered(report_of(run), "jobs"))
     elif path.suffix in options:
-        write_output(path, rendered(report_of(run), options[path.suffix]))
+        write_output(path, rendered(costed(report_of(run)), options[path.suffix]))
     else:
         raise ConfigError(
             f"{path}: no format has names that end in {path.suffix or 'nothing'}",
