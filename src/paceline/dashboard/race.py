@@ -125,8 +125,10 @@ class _Race:
 
     async def ticks(self) -> AsyncIterator[dict[str, Any]]:
         while True:
+            # Not `wait_for`, which in Python 3.11 loses a cancellation that comes as its wait ends.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _QUIET_S)
+                async with asyncio.timeout(_QUIET_S):
+                    await self._news.wait()
             self._news.clear()
             yield {"lanes": await self._look()}
             if len(self.results) == len(self._sides):

@@ -1,6 +1,8 @@
 """`/race`: the page of races, and the stream of one."""
 
+import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -34,6 +36,7 @@ from paceline.dashboard.state import State
 from paceline.errors import PacelineError, UsageError
 
 MOST_AT_ONCE, MOST_OF_ONE = 4, 1
+_LOOK_EVERY_S = 0.05
 PROMPT = "Explain in three short paragraphs why the sky is blue and sunsets are red."
 _GROUPS = (
     ("offer", "Your offers"),
@@ -48,15 +51,31 @@ class TooManyError(UsageError):
 
 
 class Room:
-    """How many races run, and whose."""
+    """How many races run, and whose.
 
-    def __init__(self, most: int = MOST_AT_ONCE, most_of_one: int = MOST_OF_ONE) -> None:
+    Who has just stopped a race may start the next: it is waited `patience_s` for the first one to be gone.
+    """
+
+    def __init__(
+        self, most: int = MOST_AT_ONCE, most_of_one: int = MOST_OF_ONE, patience_s: float = 1.0
+    ) -> None:
         self._most = most
         self._most_of_one = most_of_one
+        self._patience_s = patience_s
         self._running: Counter[str] = Counter()
 
-    def enter(self, client: str) -> Callable[[], None]:
+    async def enter(self, client: str) -> Callable[[], None]:
         """Take a place; what is returned gives it back, once. Raises TooManyError."""
+        until_s = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return self._take(client)
+            except TooManyError:
+                if time.monotonic() > until_s:
+                    raise
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _take(self, client: str) -> Callable[[], None]:
         if self._running[client] >= self._most_of_one:
             raise TooManyError(
                 "a race of yours is running already", "wait for its end, or stop it in its window"
@@ -100,7 +119,7 @@ def race_routes(state: State, *, urls: Sequence[str] = (), gateway_key_env: str 
         leave: Callable[[], None] = lambda: None  # noqa: E731
         try:
             order = validate(RaceOrder, await _document(request), "the race")
-            leave = room.enter(request.client.host if request.client else "")
+            leave = await room.enter(request.client.host if request.client else "")
             sides, price_of = await state.work.run(lambda: _ready(state, order, lanes()))
         except PacelineError as error:
             leave()
