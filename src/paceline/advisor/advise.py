@@ -1,5 +1,6 @@
 """Which offer to take: verdicts on each, the Pareto set, one name or none, and what would flip it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from paceline.advisor.decide import (
     Weigh,
     against,
     decide,
+    objective_value,
     shared_errors,
     status_of,
 )
@@ -169,7 +171,7 @@ def advise(board: Board, query: AdviceQuery, *, capability: CapabilityOf | None 
         best=best,
         first=first,
         nearest=_nearest(offers) if first is None else None,
-        offers=tuple(offers),
+        offers=_in_order(offers, weigh, first),
         decision=decision,
         binding=_binding(offers, weigh, first),
         runner_up=_runner_up(offers, decision, weigh),
@@ -266,6 +268,17 @@ def _membership(
             solved = -rng.beta(k + 0.5, figure.n - k + 0.5, len(mine.time))
         columns.append(np.stack([mine.time, bill, solved][: 2 + scored], axis=-1))
     return [float(chance) for chance in membership(np.stack(columns, axis=1))]
+
+
+def _in_order(offers: Sequence[OfferAdvice], weigh: Weigh, first: OfferKey | None) -> tuple[OfferAdvice, ...]:
+    """The answer, then those that meet all, may yet, are set aside, fail; each by what is to be least."""
+    ranks: dict[Status, int] = {"meets": 0, "open": 1, "aside": 2, "fails": 3}
+
+    def rank(one: OfferAdvice) -> tuple[bool, int, float]:
+        value = objective_value(one.case, weigh)
+        return one.key != first, ranks[one.status], math.inf if value is None else value
+
+    return tuple(sorted(offers, key=rank))
 
 
 def _nearest(offers: Sequence[OfferAdvice]) -> OfferKey | None:

@@ -139,7 +139,8 @@ class Verdict:
         if self.outcome != "not enough data":
             return self.outcome
         if self.needs is not None:
-            return f"not enough data ({self.needs:,} more {self.unit})"
+            unit = self.unit.removesuffix("s") if self.needs == 1 else self.unit
+            return f"not enough data ({self.needs:,} more {unit})"
         return f"not enough data ({self.why})" if self.why else "not enough data"
 
 

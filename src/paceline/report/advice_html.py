@@ -86,7 +86,7 @@ def advice_view(
         "next": words.next_steps(advice),
         "letters": words.letters(advice),
         "columns": _heads(advice),
-        "rows": [_row(place, one, advice) for place, one in enumerate(advice.offers)],
+        "rows": _rows(advice),
         "pareto": words.pareto_words(advice),
         "binding": words.binding_words(advice),
         "flips": words.flip_words(advice),
@@ -110,14 +110,25 @@ def _heads(advice: "Advice") -> list[dict[str, str]]:
     return [{"name": column.head[0], "about": about.get(column.head[0], "")} for column in columns_of(advice)]
 
 
-def _row(place: int, one: "OfferAdvice", advice: "Advice") -> dict[str, Any]:
+def _rows(advice: "Advice") -> list[dict[str, Any]]:
+    columns = columns_of(advice)
+    # Charts number offers by their place on the board.
+    numbers = {row.key: place + 1 for place, row in enumerate(advice.board.rows)}
+    return [
+        _row(one, [(column.head[0], *column.cells[place]) for column in columns], numbers[one.key], advice)
+        for place, one in enumerate(advice.offers)
+    ]
+
+
+def _row(
+    one: "OfferAdvice", cells: Sequence[tuple[str, str, str]], number: int, advice: "Advice"
+) -> dict[str, Any]:
     return {
+        "number": number,
         "model": printable(one.key.model),
         "provider": printable(one.key.provider),
         "tier": printable(one.key.tier),
-        "chosen": one.key in (advice.best, advice.first),
-        "cells": [
-            {"name": column.head[0], "text": column.cells[place][0], "below": column.cells[place][1]}
-            for column in columns_of(advice)
-        ],
+        "chosen": one.key == advice.first,
+        "chip": "the answer" if one.key == advice.best else "best so far",
+        "cells": [{"name": name, "text": text, "below": below} for name, text, below in cells],
     }

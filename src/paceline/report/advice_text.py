@@ -95,21 +95,13 @@ def columns_of(advice: "Advice") -> list[_Column]:
     columns.append(
         _Column(("time/job", ""), tuple(words.mean_words(one.case.time_ms, "ms") for one in offers))
     )
-    chances = tuple((_chance(one), "") for one in offers)
+    chances = tuple((_pareto(one), "") for one in offers)
     columns.append(_Column(("Pareto", ""), chances))
     return columns
 
 
-def _chance(one: "OfferAdvice") -> str:
-    if one.pareto is None:
-        return "-"
-    return (
-        f"{100.0 * one.pareto:.0f}%"
-        if 0.005 <= one.pareto <= 0.995
-        else "<1%"
-        if one.pareto < 0.5
-        else ">99%"
-    )
+def _pareto(one: "OfferAdvice") -> str:
+    return "-" if one.pareto is None else words.chance_words(one.pareto)
 
 
 def _sections(advice: "Advice") -> list[tuple[str, list[str]]]:
@@ -124,7 +116,8 @@ def _tables(advice: "Advice", width: int) -> list[list[str]]:
     names = _Column(("OFFER", ""), tuple(_name(one, advice) for one in advice.offers))
     tables: list[list[_Column]] = []
     room = 0
-    for column in columns_of(advice):
+    # Chances are told in the sentence below.
+    for column in columns_of(advice)[:-1]:
         if not tables or column.width + len(_GAP) > room:
             tables.append([names])
             room = width - names.width

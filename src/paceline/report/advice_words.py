@@ -182,9 +182,17 @@ def pareto_words(advice: "Advice") -> str:
         return ""
     over = sentence_list([_DIMENSIONS[name] for name in advice.dimensions])
     names = [
-        full_name(one.key) + (f" ({_share(one.pareto)})" if one.pareto is not None else "") for one in inside
+        full_name(one.key) + (f" ({chance_words(one.pareto)})" if one.pareto is not None else "")
+        for one in inside
     ]
     return f"No other offer beats them in {over} at once (in brackets how probably): {sentence_list(names)}."
+
+
+def chance_words(chance: float) -> str:
+    """`83%`; draws tell no more than `>99%` and `<1%`."""
+    if 0.005 <= chance <= 0.995:
+        return f"{100.0 * chance:.0f}%"
+    return "<1%" if chance < 0.5 else ">99%"
 
 
 def bound_words(bound: "Bound", say: str = "usd") -> str:
@@ -261,10 +269,14 @@ def _open_words(one: "OfferAdvice") -> str:
     verdicts = [verdict for verdict in one.verdicts if verdict.outcome == "not enough data"]
     told = [
         f"{printable(verdict.constraint.name)} ({stands_words(verdict)}; "
-        + (f"{verdict.needs:,} more {verdict.unit})" if verdict.needs is not None else f"{verdict.why})")
+        + (f"{_more(verdict.needs, verdict.unit)})" if verdict.needs is not None else f"{verdict.why})")
         for verdict in verdicts
     ]
     return f"not enough data for {sentence_list(told)}"
+
+
+def _more(needs: int, unit: str) -> str:
+    return f"{needs:,} more {unit.removesuffix('s') if needs == 1 else unit}"
 
 
 def _removed(advice: "Advice") -> list[str]:
@@ -365,10 +377,11 @@ def _share(value: float | None) -> str:
 
 
 def _percent(bound: "Bound") -> str:
-    value = f"{100.0 * bound.value:.3g}%"
+    value = f"{format_number(100.0 * bound.value)}%"
     if bound.lo is None or bound.hi is None:
         return value
-    return f"{value} ({100.0 * bound.lo:.3g}% to {100.0 * bound.hi:.3g}%)"
+    ends = (format_number(100.0 * end) for end in (bound.lo, bound.hi))
+    return f"{value} ({' to '.join(ends)}%)"
 
 
 def head_words(advice: "Advice") -> str:
