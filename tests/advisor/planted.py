@@ -15,7 +15,6 @@ from paceline.advisor.evidence import OfferEvidence
 from paceline.advisor.figures import Figure
 from paceline.advisor.identity import OfferKey
 from paceline.catalogue.price import Price, Rates
-from paceline.stats.binomial import exact_share
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 BLOCK = 20
@@ -162,9 +161,9 @@ def row_of(offer: Planted, work: Work, n: int, sample: Mapping[str, Floats], sol
         columns=cut,
         run=np.zeros(n, np.int64),
     )
-    share = exact_share(solved, n)
     price = Price("tokens", Rates(offer.usd_in, offer.usd_out), "planted", date(2026, 11, 1))
-    figures = {"capability": Figure(share.value, share.lo, share.hi, n)}
+    # Verdicts make their own bounds from the counts.
+    figures = {"capability": Figure(solved / n, 0.0, 1.0, n)}
     bill = Bill(Figure(None), None, None, {}, {}, "measured", None, price)
     return BoardRow(offer.key, evidence, figures, bill, price, (), "")
 

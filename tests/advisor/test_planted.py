@@ -9,7 +9,7 @@ from tests.advisor.planted import OFFERS, WORKS, Market, Work, quick
 
 SEEDS = 200
 SIZES = (5, 20, 60, 200)
-LARGE, LARGE_SEEDS = 1000, 30
+LARGE, LARGE_SEEDS = 1000, 20
 MOST_WRONG = 0.05
 
 
