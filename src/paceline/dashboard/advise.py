@@ -22,7 +22,8 @@ from paceline.report.advice_dict import advice_json
 from paceline.report.advice_html import page_of
 
 _EVIDENCE = ("workload", "load", "since", "at", "jobs_per_day")
-_ASKED = ("slo", "slo_share", "capability", "budget", "success", "worth", "error")
+_LIMITS = ("slo", "slo_share", "capability", "budget", "success", "worth", "error")
+ASKED = (*_EVIDENCE, *_LIMITS)
 _MORE = ("since", "at", "slo_share", "error")
 _LISTS = ("capability", "budget")
 
@@ -34,7 +35,7 @@ def advise_routes() -> list[Route]:
 
 async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, (*_EVIDENCE, *_ASKED))
+    given = asked(request, ASKED)
     key = ("advise", *sorted(given.items()))
     status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
@@ -42,7 +43,7 @@ async def _page(request: Request) -> Response:
 
 async def _json(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, (*_EVIDENCE, *_ASKED))
+    given = asked(request, ASKED)
 
     def made() -> str:
         advice = advice_of(state, given)
@@ -133,7 +134,7 @@ def _form(given: dict[str, str], board: Board | None) -> dict[str, Any]:
     choices = board.choices if board is not None else ()
     mine = given.get("workload") or (board.workload_key if board else None)
     return {
-        "given": {**dict.fromkeys((*_EVIDENCE, *_ASKED), ""), **given},
+        "given": {**dict.fromkeys(ASKED, ""), **given},
         "workloads": list(dict.fromkeys((one.workload_key, one.workload) for one in choices)),
         "workload": board.workload_key if board is not None else given.get("workload", ""),
         "loads": list(dict.fromkeys(one.load for one in choices if mine in (one.workload_key, one.workload))),

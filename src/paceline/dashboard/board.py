@@ -20,7 +20,7 @@ from paceline.report.board_dict import board_json
 from paceline.report.board_html import page_of
 from paceline.store.scores import PROBE
 
-_ASKED = ("workload", "load", "since", "at", "benchmark", "sort", "jobs_per_day")
+ASKED = ("workload", "load", "since", "at", "benchmark", "sort", "jobs_per_day")
 _EVER = "all"
 _SORT = "ttft_p50_ms"
 
@@ -32,7 +32,7 @@ def board_routes() -> list[Route]:
 
 async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("board", *sorted(given.items()))
     status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
@@ -40,7 +40,7 @@ async def _page(request: Request) -> Response:
 
 async def _json(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("board.json", *sorted(given.items()))
     text = await state.work.get(key, lambda: stamp(state), lambda: board_json(board_of(state, given)))
     return Response(text, media_type="application/json")
@@ -115,7 +115,7 @@ def _form(given: dict[str, str], board: Board | None) -> dict[str, Any]:
     workloads = dict.fromkeys((one.workload_key, one.workload) for one in choices)
     loads = dict.fromkeys(one.load for one in choices if board and one.workload_key == board.workload_key)
     return {
-        "given": {**dict.fromkeys(_ASKED, ""), **given},
+        "given": {**dict.fromkeys(ASKED, ""), **given},
         "workloads": list(workloads),
         "workload": board.workload_key if board is not None else given.get("workload", ""),
         "loads": list(loads),

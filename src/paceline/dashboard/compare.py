@@ -18,7 +18,7 @@ from paceline.report.comparison_html import page_of
 from paceline.store.runs import list_runs
 from paceline.units import parse_percentage
 
-_ASKED = ("a", "b", "smallest_difference")
+ASKED = ("a", "b", "smallest_difference")
 _SMALLEST = "5%"
 _MOST_OFFERED = 200
 
@@ -30,7 +30,7 @@ def compare_routes() -> list[Route]:
 
 async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("compare", *sorted(given.items()))
     status, text = await state.work.get(
         key, lambda: store_stamp(state.home), lambda: _made(state.home, given)
@@ -74,7 +74,7 @@ def comparison_of(home: Path, given: dict[str, str]) -> ComparisonReport:
 
 async def _json(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     text = await state.work.get(
         ("compare.json", *sorted(given.items())),
         lambda: store_stamp(state.home),

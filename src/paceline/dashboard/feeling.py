@@ -19,7 +19,7 @@ from paceline.errors import ConfigError, PacelineError
 from paceline.report.instant_text import instant_json, seconds, verdict_words
 from paceline.report.words import printable
 
-_ASKED = ("run", "workload", "load")
+ASKED = ("run", "workload", "load")
 _TITLES = {
     "read": "To read along",
     "listen": "To listen to",
@@ -37,7 +37,7 @@ def feeling_routes() -> list[Route]:
 
 async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("instant", *sorted(given.items()))
     status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
@@ -45,7 +45,7 @@ async def _page(request: Request) -> Response:
 
 async def _json(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("instant.json", *sorted(given.items()))
     text = await state.work.get(key, lambda: stamp(state), lambda: instant_json(felt(state, given)[0]))
     return Response(text, media_type="application/json")

@@ -47,13 +47,13 @@ class Guard:
     """Answers what may not pass, and puts the headers on all that is answered."""
 
     def __init__(self, app: ASGIApp, state: State) -> None:
-        self._app = app
+        self.app = app
         self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
@@ -63,7 +63,7 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, told)
             return
-        await self._app(scope, _bounded(receive), told)
+        await self.app(scope, _bounded(receive), told)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)

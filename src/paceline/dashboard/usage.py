@@ -19,7 +19,7 @@ from paceline.report.usage import usage_json, usage_notes, usage_tables
 from paceline.store.usage import BY, SORTS, Usage, UsageQuery
 from paceline.store.usage import usage as ask
 
-_ASKED = ("by", "then", "sort", "since", "until", "model", "provider", "app", "key")
+ASKED = ("by", "then", "sort", "since", "until", "model", "provider", "app", "key")
 _FILTERS = ("until", "model", "provider", "app", "key")
 _SINCE = "7d"
 _EVER = "all"
@@ -42,7 +42,7 @@ def usage_routes() -> list[Route]:
 
 async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     key = ("usage", *sorted(given.items()))
     status, text = await state.work.get(
         key, lambda: traffic_stamp(state.home), lambda: _made(state.home, given)
@@ -60,7 +60,7 @@ def _made(home: Path, given: dict[str, str]) -> tuple[int, str]:
     context = {
         "title": "Usage",
         "here": "/usage",
-        "given": {**dict.fromkeys(_ASKED, ""), "by": "model", "since": _SINCE, **given},
+        "given": {**dict.fromkeys(ASKED, ""), "by": "model", "since": _SINCE, **given},
         "by": [(name, name) for name in BY],
         "sorts": [(name, _ORDERS[name]) for name in SORTS],
         "error": problem,
@@ -102,7 +102,7 @@ def _usage(home: Path, given: dict[str, str]) -> Usage:
 
 async def _json(request: Request) -> Response:
     state: State = request.app.state.paceline
-    given = asked(request, _ASKED)
+    given = asked(request, ASKED)
     text = await state.work.get(
         ("usage.json", *sorted(given.items())),
         lambda: traffic_stamp(state.home),
