@@ -9,13 +9,16 @@ from paceline.advisor.identity import OfferKey
 
 Kind = Literal["jobs", "items"]
 
+ROOM = 1.5
+"""So many times what is needed is measured: the need is itself an estimate, and there is one batch only."""
+
 
 @dataclass(frozen=True)
 class Batch:
     """So many jobs of the board's workload, or items of the capability probe, for one offer.
 
-    wanted: how many would be needed; None: too many to tell. count: how many are to be sent. calls: requests
-    a job, about. like: the run whose endpoint, load and workload they have.
+    wanted: how many would be needed, with room; None: too many to tell. count: how many are
+    to be sent. calls: requests a job, about. like: the run whose endpoint, load and workload they have.
     """
 
     key: OfferKey
@@ -48,12 +51,12 @@ def missing_batches(advice: Advice, most_requests: int) -> list[Batch]:
         evidence = offer.case.row.evidence
         calls = len(evidence.units) / (int(evidence.units[-1]) + 1) if len(evidence.units) else 1.0
         if jobs[offer.key]:
-            wanted = _most(jobs[offer.key])
+            wanted = _with_room(jobs[offer.key])
             most = max(math.floor(most_requests / calls), 1)
             count = most if wanted is None else min(wanted, most)
             found.append(Batch(offer.key, "jobs", evidence.digests[-1].run_id, count, wanted, calls))
         if items[offer.key]:
-            wanted = _most(items[offer.key])
+            wanted = _with_room(items[offer.key])
             count = most_requests if wanted is None else min(wanted, most_requests)
             found.append(Batch(offer.key, "items", "", count, wanted))
     return found
@@ -80,6 +83,6 @@ def _items_for_verdicts(offer: OfferAdvice) -> list[int | None]:
     ]
 
 
-def _most(counts: list[int | None]) -> int | None:
+def _with_room(counts: list[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
-    return max(known) if len(known) == len(counts) else None
+    return math.ceil(ROOM * max(known)) if len(known) == len(counts) else None

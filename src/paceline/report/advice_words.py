@@ -33,6 +33,8 @@ def headline(advice: "Advice") -> str:
             "Not enough data to name the best. Until there is more, "
             f"{full_name(advice.first)}: {_meets_words(advice)}{_figure_of(advice, advice.first)}."
         )
+    if not advice.with_status("open"):
+        return "Not enough is known: of each offer that may meet all that is asked some fact is missing."
     return "Not enough data: no offer is shown to meet all that is asked."
 
 
@@ -87,7 +89,7 @@ def next_steps(advice: "Advice") -> list[str]:
     """What to do."""
     if advice.outcome == "nothing measured":
         return ["Measure some offers: paceline measure URL --model M --provider P --workload chat"]
-    if advice.outcome == "not enough data":
+    if advice.outcome == "not enough data" and (advice.decision.blockers or advice.with_status("open")):
         return ["The requests that are missing: the same command with --measure-more."]
     return []
 
