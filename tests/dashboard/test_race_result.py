@@ -74,9 +74,17 @@ def test_the_order_is_by_each_figure_and_of_those_at_their_end() -> None:
     }
     found = summary([side(), side(), side(), side()], results)
     assert found["order"] == {"e2e_ms": [1, 3, 0], "ttft_ms": [0, 3, 1], "output_tok_s": [1, 0]}
+    assert found["leads"] == {"e2e_ms": 1, "ttft_ms": 0, "output_tok_s": 1}
     assert "one sample" in found["notes"][0]
     assert any("did not come to its end" in note for note in found["notes"])
     assert any("runs against itself" in note for note in found["notes"])
+
+
+def test_who_is_ahead_by_a_hair_does_not_lead() -> None:
+    results = {0: result(0, e2e_ms=500.0, ttft_ms=100.0), 1: result(1, e2e_ms=501.0, ttft_ms=106.0)}
+    found = summary([side(), side()], results)
+    assert found["order"]["e2e_ms"] == [0, 1]
+    assert found["leads"] == {"e2e_ms": None, "ttft_ms": 0, "output_tok_s": None}
 
 
 def test_answers_of_different_length_are_told_of() -> None:

@@ -152,7 +152,17 @@ def _tell(**what: Any) -> None:
     sys.stdout.flush()
 
 
+async def _warm() -> None:
+    """Load what the client library loads at its first connection, lest the first side wait for it."""
+    import anyio
+    import httpcore
+
+    httpcore.AnyIOBackend()
+    await anyio.sleep(0)
+
+
 async def _serve() -> None:
+    await _warm()
     reader = Reader()
     orders = asyncio.StreamReader(limit=_ORDER_BYTES)
     loop = asyncio.get_running_loop()

@@ -65,19 +65,28 @@ def cost_of(figures: Figures, price: Price | PriceUnknown) -> dict[str, Any]:
 
 
 def summary(sides: Sequence[Side], results: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    """`order` of the sides that came to their end, by each figure, the best first; and notes."""
+    """`order` of the sides that came to their end, by each figure, the best first; who `leads`; and notes."""
     ok = [one for one in results.values() if one["outcome"] == "ok"]
     order = {
         "e2e_ms": _ranked(ok, "e2e_ms"),
         "ttft_ms": _ranked(ok, "ttft_ms"),
         "output_tok_s": _ranked(ok, "output_tok_s", best=-1.0),
     }
-    return {"order": order, "notes": [_ONE_SAMPLE, *_notes(sides, ok)]}
+    leads = {name: _lead(ranked, name, results) for name, ranked in order.items()}
+    return {"order": order, "leads": leads, "notes": [_ONE_SAMPLE, *_notes(sides, ok)]}
 
 
 def _ranked(results: Sequence[Mapping[str, Any]], name: str, best: float = 1.0) -> list[int]:
     known = [one for one in results if one[name] is not None]
     return [one["lane"] for one in sorted(known, key=lambda one: (best * one[name], one["lane"]))]
+
+
+def _lead(ranked: Sequence[int], name: str, results: Mapping[int, Mapping[str, Any]]) -> int | None:
+    """The first, where it is so by more than a hair."""
+    if len(ranked) < 2:
+        return None
+    first, second = (float(results[lane][name]) for lane in ranked[:2])
+    return ranked[0] if max(first, second) > min(first, second) * (1 + _LIKE) else None
 
 
 def _notes(sides: Sequence[Side], ok: Sequence[Mapping[str, Any]]) -> list[str]:

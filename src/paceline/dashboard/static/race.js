@@ -72,7 +72,8 @@ class Lane {
     }
     this.words.classList.toggle("writing", given.state === "streaming");
     this.end.textContent = given.state === "waiting" ? "waiting for the first token" : given.state;
-    if (given.result) this.finish(given.result);
+    // What stands below the text grows.
+    if (given.result) follow(this.words, () => this.finish(given.result));
   }
 
   add(list) {
@@ -151,8 +152,8 @@ function cell(text, name, best = false, more = "") {
   return found;
 }
 
-function row(lane, result, order) {
-  const best = (name) => order[name].length > 1 && order[name][0] === lane.number;
+function row(lane, result, leads) {
+  const best = (name) => leads[name] === lane.number;
   const about = result.approximate ? "~" : "";
   const ok = result.outcome === "ok";
   const cost = result.cost;
@@ -191,7 +192,7 @@ function costNotes(found) {
 function finish(given, found) {
   const ranked = given.order.e2e_ms;
   const rest = lanes.map((lane) => lane.number).filter((number) => !ranked.includes(number));
-  const rows = [...ranked, ...rest].map((number) => row(lanes[number], found[number], given.order));
+  const rows = [...ranked, ...rest].map((number) => row(lanes[number], found[number], given.leads));
   document.getElementById("rows").replaceChildren(...rows);
   document.getElementById("notes").replaceChildren(...[...given.notes, ...costNotes(found)].map((note) => make("li", "", note)));
   results.hidden = false;
