@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from paceline.control.read import read_config
+from paceline.workloads.capability.items import Items
+from paceline.workloads.capability.spec import ProbeSpec
 from tests.e2e.conftest import Cli, Sims
+from tests.support.answers import write_answers
 
 # The cheapest is too slow, the dearest is no faster than the one between.
 OFFERS = {
@@ -92,6 +95,29 @@ def test_the_planted_best_is_named_and_its_routing_is_accepted(
     checked = cli("gateway", "check", "--config", str(config), "--json")
     assert checked.code == 0, checked.err
     assert json.loads(checked.out)["ok"]
+
+
+def test_quality_decides_where_the_cheap_one_is_dull(
+    cli: Cli, sims: Sims, prices: Path, tmp_path: Path
+) -> None:
+    probe = ProbeSpec(families=("products", "spell_backward"), items=80, seed=5)
+    answers = write_answers(Items(probe), tmp_path / "answers.jsonl")
+    quick = ("--ttft", "2ms", "--itl", "200us", "--model", "tiny", "--answers", str(answers), "--quality")
+    for name, quality in (("right", "0.3"), ("dear", "0.95")):
+        url = sims(*quick, quality).url
+        whose = ("--model", "tiny", "--provider", name, "--no-check")
+        families = ("--families", "products,spell_backward", "--seed", "5", "--items", "80")
+        cli("capability", "run", url, *families, "-c", "8", *whose).ended()
+        cli("measure", url, *SMALL, "-n", "60", *whose).ended()
+    lengths = ("--workload", "16 in, 8 out", "--slo", "", "--capability", ">= 0.6")
+    done = cli("advise", *lengths, "--prices", str(prices), "--json", "-")
+    document = done.report
+    if len(document["offers"]) < 2:
+        pytest.skip("this machine was too busy to measure both")
+    status = {one["provider"]: one["status"] for one in document["offers"]}
+    assert status == {"right": "fails", "dear": "meets"}, document["says"]
+    assert document["best"]["provider"] == "dear"
+    assert [one["instead"]["provider"] for one in document["binding"]] == ["right"]
 
 
 def test_what_is_missing_is_measured_once_and_then_judged(
