@@ -100,7 +100,7 @@ def test_scores_decide_where_texts_cannot() -> None:
     found = judge(a, b, solved=(marks, marks))
     assert found.findings["texts"].outcome == "not enough data"
     assert found.verdict == "same"
-    assert found.reasons[0].startswith("B solves +0.0 points")
+    assert found.reasons[0].startswith("B's score is +0.0 points (")
 
 
 def test_nine_in_ten_against_seven_in_ten() -> None:

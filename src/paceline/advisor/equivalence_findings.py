@@ -8,7 +8,6 @@ from typing import Literal
 from paceline.stats.agreement import Agreement, exact
 from paceline.stats.binomial import PairedShares, mcnemar_p, paired_difference
 from paceline.stats.compare import Interval
-from paceline.units import format_percentage
 
 Outcome = Literal["same", "different", "not enough data"]
 # One-sided: so seldom is something called different that is not.
@@ -110,7 +109,8 @@ def scores_of(a: Mapping[str, Sequence[bool]], b: Mapping[str, Sequence[bool]]) 
 def scores_finding(scores: Scores, margin: float) -> Finding:
     """Of the difference of scores."""
     apart = scores.difference
-    said = f"B solves {_points(apart.difference)} ({_points(apart.lo)} to {_points(apart.hi)}) against A"
+    ends = f"{100.0 * apart.lo:+.1f} to {100.0 * apart.hi:+.1f}"
+    said = f"B's score is {100.0 * apart.difference:+.1f} points ({ends}) against A's"
     detail = (
         f"{said}, over {apart.n:,} items: {apart.only_a} solved by A alone, {apart.only_b} by B alone"
         f" (McNemar p {apart.p_value:.2g})"
@@ -155,10 +155,7 @@ def _more_items(apart: PairedShares, margin: float) -> int | None:
 def _noise(texts: Agreement) -> str:
     if math.isnan(texts.repeats) or texts.repeats >= LOW_REPEATS:
         return ""
-    return (
-        f"; a side repeats itself in only {format_percentage(round(texts.repeats, 3))} of prompts, so that "
-        "texts say little, and scores more"
-    )
+    return f"; a side repeats itself in only {_percent(texts.repeats)} of prompts, so that texts say little"
 
 
 def _lost(one: Agreement) -> str:
@@ -177,7 +174,3 @@ def _share(one: Interval) -> str:
 
 def _percent(value: float) -> str:
     return f"{100.0 * max(value, 0.0):.0f}%" if value <= 0.0 or value >= 0.1 else f"{100.0 * value:.1f}%"
-
-
-def _points(value: float) -> str:
-    return f"{100.0 * value:+.1f} points"

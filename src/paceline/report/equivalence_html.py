@@ -1,5 +1,6 @@
 """The equivalence of two endpoints as one HTML file."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
 _TONES = {"same": "trusted", "different": "invalid", "not enough data": "suspect"}
 _CURVES = {"a": ACCENT, "b": SECOND, "ab": FAILED}
-# A word or so, so that the place is seen.
-_MARKED = 12
+_LONGEST_MARK = 24
 _ENDS = "(ends)"
 
 
@@ -78,16 +78,22 @@ def _example(example: "Example", found: "Equivalence") -> dict[str, Any]:
     sides = []
     for letter, text in (("A", example.a), ("B", example.b)):
         rest = text[example.at :]
-        mark = rest[:_MARKED]
+        mark = _first_word(rest)
         sides.append(
             {
                 "letter": letter,
                 "before": text[: example.at],
                 "mark": mark or _ENDS,
-                "after": rest[_MARKED:] + ("..." if example.cut else ""),
+                "after": rest[len(mark) :] + ("..." if example.cut else ""),
             }
         )
     return {"title": example_title(example, found), "prompt": example.prompt, "sides": sides}
+
+
+def _first_word(text: str) -> str:
+    """What is marked: the rest of a word, with blanks before it."""
+    found = re.match(r"\s*\S*", text)
+    return found.group()[:_LONGEST_MARK] if found else ""
 
 
 def _has_curve(found: "Equivalence") -> bool:
@@ -114,7 +120,12 @@ def _curve(found: "Equivalence") -> Spec:
     ends = [row for row in rows if row["at"] == longest]
     names = [PAIRS[side] for side, one in found.divergence.items() if one.pairs]
     colours = [_CURVES[side] for side, one in found.divergence.items() if one.pairs]
-    x = alt.X("at:Q", title=f"{found.unit} from the start", scale=alt.Scale(domain=[0, longest]))
+    x = alt.X(
+        "at:Q",
+        title=f"{found.unit} from the start",
+        # Room for the last number on the axis.
+        scale=alt.Scale(domain=[0, longest * 1.03]),
+    )
     y = alt.Y("alike:Q", title="still alike", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     colour = alt.Color(
         "pair:N",
@@ -123,7 +134,9 @@ def _curve(found: "Equivalence") -> Spec:
         legend=alt.Legend(orient="top", direction="horizontal"),
     )
     dash = alt.StrokeDash(
-        "pair:N", scale=alt.Scale(domain=names, range=[[1, 0] if n == PAIRS["ab"] else [5, 3] for n in names])
+        "pair:N",
+        title=None,
+        scale=alt.Scale(domain=names, range=[[1, 0] if name == PAIRS["ab"] else [5, 3] for name in names]),
     )
     tooltip = [
         alt.Tooltip("pair:N", title="answers of"),
@@ -133,7 +146,7 @@ def _curve(found: "Equivalence") -> Spec:
     lines = (
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(x=x, y=y, color=colour, strokeDash=dash.legend(None))
+        .encode(x=x, y=y, color=colour, strokeDash=dash)
     )
     dots = alt.Chart(inline(ends)).mark_point(filled=True, size=50, opacity=1)
     hover = alt.Chart(inline(rows)).mark_point(filled=True, size=120, opacity=0)

@@ -67,8 +67,8 @@ def agreement_rows(found: "Equivalence") -> list[list[str]]:
     ]
     parts = [found.divergence[side] for side in PAIRS]
     rows.append([f"First difference, {found.unit}", *(_place(one) for one in parts)])
-    rows.append(["  of the answer", *(_place_share(one) for one in parts)])
-    return rows
+    shares = [_place_share(one) for one in parts]
+    return [*rows, ["  of the answer", *shares]] if any(shares) else rows
 
 
 def share_cell(one: Interval) -> str:

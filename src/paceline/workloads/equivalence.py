@@ -38,7 +38,8 @@ class EquivalenceSource:
         self.n_passes = workload.equivalence.passes
         self._texts = workload.equivalence.texts
         self.inner = inner
-        self._writer = PromptWriter(load_tokenizer(workload.tokenizer), workload.seed, workload.prefix_salt)
+        self._counter = load_tokenizer(workload.tokenizer)
+        self._writer = PromptWriter(self._counter, workload.seed, workload.prefix_salt)
         order = list(range(self._texts + n_inner))
         if not order:
             raise ConfigError("there is no prompt to ask", "set `texts` of [equivalence] above 0")
@@ -86,15 +87,17 @@ class EquivalenceSource:
         spec = self._workload
         instruction = INSTRUCTIONS[place % len(INSTRUCTIONS)]
         length = int(spec.prompt_tokens.sample(spec.seed, "equivalence/prompt_tokens", place, 1)[0])
-        tokens = max(length, self._writer.ending_tokens(instruction) + 1)
-        text = self._writer.write(place, tokens, unique=spec.unique_prefix, ending=instruction)
+        text = self._writer.write(place, length, unique=spec.unique_prefix)
+        # The number makes each prompt one of its kind, where two short texts happen to be alike.
+        prompt = f"Text {place + 1}:\n\n{text} ...\n\n{instruction}"
         asked = spec.output_tokens
         limit = None
         if asked is not None:
             limit = int(asked.sample(spec.seed, "equivalence/output_tokens", place, 1)[0])
         if spec.max_tokens is not None:
             limit = spec.max_tokens if limit is None else min(limit, spec.max_tokens)
-        turns = [Turn("user", (text,))]
+        turns = [Turn("user", (prompt,))]
         if spec.system is not None:
             turns.insert(0, Turn("system", (spec.system,)))
+        tokens = self._counter.count(prompt)
         return Call(tuple(turns), limit, tokens, "text", exact_output=spec.exact_output)

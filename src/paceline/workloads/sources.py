@@ -37,6 +37,11 @@ def _inner_jobs(source: JobSource | None) -> int:
     """How many prompts there are to be asked twice. Raises ConfigError where there is no end to them."""
     if source is None:
         return 0
+    if has_several_calls(source):
+        raise ConfigError(
+            "only prompts that stand alone can be asked twice, and these jobs are of several calls",
+            "give a file of single prompts",
+        )
     n = n_jobs(source)
     if n is None:
         raise ConfigError(
