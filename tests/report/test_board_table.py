@@ -73,3 +73,14 @@ def test_marks_are_words_with_their_meaning(mark: str) -> None:
 
 def test_an_empty_board_has_an_empty_table() -> None:
     assert table_context(empty_board())["rows"] == []
+
+
+def test_a_long_note_is_cut_in_its_cell_and_whole_beside_it() -> None:
+    why = "unknown: no list of prices knows what this model costs at this provider by now; state it in prices"
+    one = row(TRUTHS[0], figures={"usd_per_job": Figure(None, note=why)})
+    cell = {cell["name"]: cell for cell in table_context(board(rows=[one]))["rows"][0]["cells"]}[
+        "usd_per_job"
+    ]
+    assert cell["note"].endswith("...")
+    assert len(cell["note"]) <= 66
+    assert cell["whole_note"] == why

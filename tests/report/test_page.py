@@ -3,7 +3,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from paceline.report.page import chart_library, json_in_script, render_page
+from paceline.report.page import Page, asset, chart_library, json_in_script, render_page
 
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("title", "version", "heading", "endpoint", "verdict_kind", "file_name"), "x"),
@@ -43,3 +43,13 @@ def test_no_style_stands_at_an_element() -> None:
 
 def test_the_page_needs_no_code_from_text() -> None:
     assert "unsafe-eval" not in render_page("study.html", _EMPTY, {}, "{}")
+
+
+def test_a_page_brings_its_own_styles_and_modules() -> None:
+    plain = Page("study.html", _EMPTY, {}, "{}").as_file()
+    made = Page("study.html", _EMPTY, {}, "{}", ("board.css", "board.js"))
+    assert made.filling()["extras"] == ("board.css", "board.js")
+    assert asset("board.css") in made.as_file()
+    assert f'<script type="module">{asset("board.js")}</script>' in made.as_file()
+    assert asset("board.css") not in plain
+    assert '<script type="module">' not in plain

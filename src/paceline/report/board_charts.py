@@ -35,6 +35,13 @@ SPEEDS = ("output_tok_s", "ttft_p50_ms", "ttfat_p50_ms", "e2e_500_ms")
 _PERCENT = "95\N{NARROW NO-BREAK SPACE}%"
 _INTERVALS = f"Bars are {_PERCENT} intervals."
 _MEDIAN = 0.3
+_SHAPE_NAMES = {
+    "circle": "circles",
+    "diamond": "diamonds",
+    "triangle-up": "triangles",
+    "square": "squares",
+    "cross": "crosses",
+}
 _CROWDED = " Where a name has no room, there is the number of its row."
 _SIZES_SHOWN = ("1 token", "100 tokens", "500 tokens", "1,000 tokens", "2,000 tokens")
 _PERCENTILES_SHOWN = ("p50", "p90", "p95", "p99")
@@ -231,8 +238,7 @@ def _shape_words(board: "Board") -> str:
     tiers = [tier for tier in SHAPES if any(row.key.tier == tier for row in board.rows)]
     if tiers in ([], ["standard"]):
         return ""
-    names = {"circle": "circles", "diamond": "diamonds", "triangle-up": "triangles", "square": "squares"}
-    return f"{', '.join(f'{names[SHAPES[tier]]}: {tier} tier' for tier in tiers).capitalize()}. "
+    return f"{', '.join(f'{_SHAPE_NAMES[SHAPES[tier]]}: {tier} tier' for tier in tiers).capitalize()}. "
 
 
 def _offers(board: "Board") -> list[Named]:

@@ -69,6 +69,8 @@ def _rates(price: Price) -> str:
         parts.append(f"{_rate(rates.cache_read_usd_per_mtok)} cache read")
     if rates.cache_write_usd_per_mtok is not None:
         parts.append(f"{_rate(rates.cache_write_usd_per_mtok)} cache write")
+    if rates.reasoning_usd_per_mtok is not None:
+        parts.append(f"{_rate(rates.reasoning_usd_per_mtok)} reasoning")
     if rates.request_usd:
         parts.append(f"{_rate(rates.request_usd)} a request")
     parts += [f"other rates over {tier.over_prompt_tokens:,} tokens of prompt" for tier in price.tiers]

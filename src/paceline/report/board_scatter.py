@@ -15,7 +15,7 @@ from paceline.report.label_places import Ends, Spot, places
 from paceline.report.line_chart import NUMBERED, numbered_param, with_halo
 
 HEIGHT = 360
-SHAPES = {"standard": "circle", "fast": "diamond", "ultra": "triangle-up", "flex": "square"}
+SHAPES = {"standard": "circle", "fast": "diamond", "ultra": "triangle-up", "flex": "square", "batch": "cross"}
 # Plots that names are placed for: wide, middle and narrow ones; the page's own are a little wider than each.
 _WIDTHS = {"w": 860.0, "m": 520.0, "n": 250.0}
 _WIDE_FROM_PX = 860
@@ -182,7 +182,7 @@ def _marks(rows: list[dict[str, Any]], x: str, y: str, x_axis: Axis, y_axis: Axi
     shape = alt.Shape(
         "tier:N",
         legend=None,
-        scale=alt.Scale(domain=tiers, range=[SHAPES.get(tier, "cross") for tier in tiers]),
+        scale=alt.Scale(domain=tiers, range=[SHAPES.get(tier, "triangle-down") for tier in tiers]),
     )
     tooltip = [
         alt.Tooltip("full:N", title="offer"),

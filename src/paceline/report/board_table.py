@@ -8,7 +8,7 @@ from paceline.report.board_notes import MARKS
 from paceline.report.board_points import JOBS_CHARTED, Point, better_of, charted
 from paceline.report.board_sentences import alike_best
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
-from paceline.report.words import printable
+from paceline.report.words import printable, shorten
 
 if TYPE_CHECKING:
     from paceline.advisor.board import Board, BoardRow
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _BAR_PX = 72.0
 # Bars of a column lie on one scale from zero. One so many times the median would make dots of all others.
 _FAR = 4.0
+# The whole of a longer note is in the list below the table.
+_NOTE = 66
 
 
 def table_context(board: "Board") -> dict[str, Any]:
@@ -86,7 +88,8 @@ def _cell(info: FigureInfo, figure: "Figure", scale: float, *, best: bool) -> di
         "unit": _unit(info),
         "text": figure_words(info.name, figure),
         "span": interval_words(info.name, figure),
-        "note": missing_words(figure),
+        "note": shorten(missing_words(figure).split(";")[0], _NOTE),
+        "whole_note": missing_words(figure),
         # The plain number: what the page sorts by; nothing where there is none.
         "value": "" if value is None else repr(float(value)),
         "best": best,
