@@ -1,6 +1,7 @@
 """`paceline equivalent` against servers whose answers are known."""
 
 import json
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from paceline.measure.sim import SimProcess
 from paceline.store.runs import list_runs, open_run
 from paceline.workloads.capability.items import Items
 from paceline.workloads.capability.spec import ProbeSpec
-from tests.e2e.conftest import Cli, Sims
+from tests.e2e.conftest import Cli, Sims, spawn
+from tests.e2e.test_interrupted import wait_for_rows
 from tests.support.answers import write_answers
 from tests.support.fake_server import Answer, FakeServer, error, good, serving, stream
 from tests.support.twins import Model
@@ -253,6 +255,20 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
     if words is not None:
         assert words in done.err
     assert list_runs() == []
+
+
+def test_broken_off_it_says_what_there_is(sim: SimProcess) -> None:
+    long = ("--items", "0", "--prompts", "300", "--output-tokens", "32")
+    process = spawn("equivalent", sim.url, sim.url, *long, "--name", "cut")
+    wait_for_rows(process, 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert "error:" not in err
+    assert process.returncode in (0, 1)
+    assert "NOT ENOUGH DATA" in out or "nothing to judge" in err
+    assert {open_run(entry.id).state for entry in list_runs()} == {"interrupted"}
 
 
 def test_stored_runs_that_cannot_be_compared(cli: Cli, sim: SimProcess) -> None:

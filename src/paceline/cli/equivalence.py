@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paceline.cli.comparing import Pair
 from paceline.cli.output import STDOUT, talk, write_output
-from paceline.errors import EndpointError
+from paceline.errors import ConfigError, EndpointError
 
 if TYPE_CHECKING:
     from paceline.advisor.equivalence import Equivalence, Limits
@@ -58,14 +58,20 @@ def conclude(pair: Pair, asked: Asked, paths: Mapping[str, Path | None]) -> int:
             keep_digest(report)
     if pair.interrupted:
         talk("interrupted: this is what the answers so far show, and cannot be resumed")
-    found = equivalence_of(
-        pair.a,
-        pair.b,
-        limits=asked.limits,
-        tokenizer=asked.tokenizer,
-        examples=asked.examples,
-        reports=reports,
-    )
+    try:
+        found = equivalence_of(
+            pair.a,
+            pair.b,
+            limits=asked.limits,
+            tokenizer=asked.tokenizer,
+            examples=asked.examples,
+            reports=reports,
+        )
+    except ConfigError:
+        if not pair.interrupted:
+            raise
+        talk("interrupted before both had answered one prompt: there is nothing to judge")
+        return 1
     print_equivalence(found, data_on_stdout=STDOUT in paths.values())
     _write(found, paths)
     for result in pair.measured:
