@@ -153,7 +153,9 @@ def test_a_reading_is_of_both_pages() -> None:
 
 def test_rates_are_of_the_time_between() -> None:
     def reading(at_s: float, requests: float) -> Reading:
-        return Reading(at_s, requests, requests / 10, requests * 50, requests / 100, 0, 0, False, False, ())
+        return Reading(
+            at_s, requests, requests / 10, requests * 50, requests / 100, 0, 0, 0, False, False, ()
+        )
 
     rates = rates_between(reading(10.0, 100.0), reading(12.0, 110.0))
     assert rates is not None
@@ -262,3 +264,14 @@ def test_only_so_many_may_watch(home: Path) -> None:
         for one in open_ones:
             one.close()
         client_limits.close()
+
+
+def test_a_cost_that_is_not_known_is_no_zero(home: Path) -> None:
+    write_ledger(home, entry(1, attempts=[attempt(cost_usd=None)]))
+    metrics = METRICS.replace('cost_usd_total{offer="a"} 1.5', 'unpriced_total{offer="a"} 3')
+    pages = {"/metrics": metrics, "/endpoints": endpoints()}
+    with admin(pages) as address, gateway(home, address):
+        found = Page(client_of(state_of(home)).get("/live").text)
+    assert "Cost - USD/h price unknown" in found.text
+    assert found.text.count("price unknown") == 2
+    assert "It has no offers" in found.text

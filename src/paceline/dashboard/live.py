@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from paceline.dashboard.events import EventStream
 from paceline.dashboard.ledger_tail import LastRequest
 from paceline.dashboard.live_feed import KEPT, Feed, Moment, TooManyError
-from paceline.dashboard.live_reading import Rates
+from paceline.dashboard.live_reading import Rates, Reading
 from paceline.dashboard.render import fill
 from paceline.dashboard.state import State
 from paceline.report.cells import usd_words
@@ -78,8 +78,8 @@ def _cards(moment: Moment) -> list[dict[str, Any]]:
     assert reading is not None
     now = _recent(history)
 
-    def card(name: str, unit: str, value: float | None, more: str, line: str = "") -> dict[str, Any]:
-        text = _NONE if value is None else format_number(value)
+    def card(name: str, unit: str, value: float | str | None, more: str, line: str = "") -> dict[str, Any]:
+        text = value if isinstance(value, str) else _NONE if value is None else format_number(value)
         return {"name": name, "unit": unit, "value": text, "more": more, "line": line}
 
     return [
@@ -97,7 +97,7 @@ def _cards(moment: Moment) -> list[dict[str, Any]]:
             f"{reading.tokens:,.0f} tokens since its start",
             spark([one.output_tok_s for one in history]),
         ),
-        card("In flight", "", float(reading.in_flight), f"{reading.connections:,} connections"),
+        card("In flight", "", f"{reading.in_flight:,}", f"{reading.connections:,} connections"),
         card(
             "Not ok",
             "/s",
@@ -105,10 +105,17 @@ def _cards(moment: Moment) -> list[dict[str, Any]]:
             f"{reading.failed:,.0f} since its start",
             spark([one.failed_s for one in history]),
         ),
-        card(
-            "Cost", "USD/h", now.usd_h if now else None, f"{usd_words(reading.cost_usd)} USD since its start"
-        ),
+        _cost(reading, now),
     ]
+
+
+def _cost(reading: Reading, now: Rates | None) -> dict[str, Any]:
+    """Where prices of some offers are not known, what is known is a lower bound."""
+    unpriced = reading.unpriced > 0.0
+    known = reading.cost_usd > 0.0 or not unpriced
+    per_hour = _NONE if now is None or not known else usd_words(max(now.usd_h, 0.0))
+    more = f"{_usd(reading.cost_usd, partial=unpriced)}{' USD since its start' if known else ''}"
+    return {"name": "Cost", "unit": "USD/h", "value": per_hour, "more": more, "line": ""}
 
 
 def _recent(history: Sequence[Rates]) -> Rates | None:
@@ -151,7 +158,7 @@ def _offer(one: Mapping[str, Any]) -> dict[str, Any]:
         "ttft": _ms(ttft.get("p50")),
         "ttft_tail": _ms(ttft.get("p95")),
         "rate": _number(rate.get("p50")),
-        "n": _number({"value": ttft.get("n")}),
+        "n": _count(ttft.get("n")),
         "ok": _share(success),
         "load": _load(one),
         "downgrades": int(one["downgrades"]) if isinstance(one.get("downgrades"), int) else 0,
@@ -204,9 +211,20 @@ def _last(one: LastRequest) -> dict[str, Any]:
         "ttft": _NONE if one.ttft_ms is None else format_number(one.ttft_ms),
         "e2e": format_number(one.e2e_ms),
         "tokens": f"{one.tokens:,}",
-        "usd": f"{'>= ' if one.cost_is_partial else ''}{usd_words(one.cost_usd)}",
+        "usd": _usd(one.cost_usd, partial=one.cost_is_partial),
         "app": printable(one.app or ""),
     }
+
+
+def _usd(usd: float, *, partial: bool) -> str:
+    """A cost of which a part is not known is a lower bound, and of nothing that is known no figure."""
+    if partial and usd <= 0.0:
+        return "price unknown"
+    return f"{'>= ' if partial else ''}{usd_words(max(usd, 0.0))}"
+
+
+def _count(value: Any) -> str:
+    return f"{value:,.0f}" if isinstance(value, int | float) and not isinstance(value, bool) else _NONE
 
 
 def _text(value: Any) -> str:

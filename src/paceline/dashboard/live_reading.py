@@ -11,8 +11,8 @@ from paceline.measure.exposition import read_page
 # A gateway of hundreds of offers says a few hundred KB.
 MOST_BYTES = 8 * 1024 * 1024
 _PREFIX = "paceline_gateway_"
-_COUNTERS = ("requests_total", "tokens_total", "cost_usd_total", "retries_total", "hedges_total")
-_GAUGES = ("requests_in_flight", "connections", "draining", "ledger_failing", "ledger_lost_total")
+_COUNTERS = ("requests_total", "tokens_total", "cost_usd_total", "unpriced_total")
+_GAUGES = ("requests_in_flight", "connections", "draining", "ledger_failing")
 _OK = ("ok", "probe")
 
 
@@ -20,6 +20,7 @@ _OK = ("ok", "probe")
 class Reading:
     """One moment. at_s: seconds, monotonic. requests, failed, tokens (completion), cost_usd: since its start.
 
+    unpriced: attempts that are not in cost_usd, as their price is not known.
     offers: as in `paceline.endpoints/1` (docs/reference/gateway-api.md).
     """
 
@@ -28,6 +29,7 @@ class Reading:
     failed: float
     tokens: float
     cost_usd: float
+    unpriced: float
     in_flight: int
     connections: int
     draining: bool
@@ -67,6 +69,7 @@ def read_gateway(metrics: str, endpoints: str, at_s: float) -> Reading:
         failed=sums.get("failed", 0.0),
         tokens=sums.get("completion", 0.0),
         cost_usd=sums.get("cost_usd_total", 0.0),
+        unpriced=sums.get("unpriced_total", 0.0),
         in_flight=int(sums.get("requests_in_flight", 0.0)),
         connections=int(sums.get("connections", 0.0)),
         draining=bool(sums.get("draining")),

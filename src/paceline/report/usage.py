@@ -58,7 +58,7 @@ def usage_tables(usage: Usage) -> list[UsageTable]:
         UsageTable(
             title,
             names,
-            [*usage.query.by, *(name.lower().replace("usd", "USD") for name, _ in columns)],
+            [*usage.query.by, *(_HEADS.get(name, name.lower()) for name, _ in columns)],
             [[*_named(row, usage), *(shown(row, usage) for _, shown in columns)] for row in usage.rows],
             ["all", *[""] * (names - 1), *(shown(usage.total, usage) for _, shown in columns)],
         )
@@ -152,6 +152,21 @@ _SPEEDS: list[_Column] = [
     ("% TOK", lambda row, usage: _percent(_share(row, usage, "tokens"))),
     ("% USD", lambda row, usage: _percent(_share(row, usage, "cost"))),
 ]
+
+# What pages have room for.
+_HEADS = {
+    "PROMPT": "prompt tokens",
+    "OUTPUT": "output tokens",
+    "REASON": "reasoning",
+    "USD": "USD",
+    "OK %": "ok, %",
+    "TTFT ms": "TTFT, ms",
+    "p95": "p95, ms",
+    "TOK/S": "tok/s",
+    "% REQ": "requests, %",
+    "% TOK": "tokens, %",
+    "% USD": "USD, %",
+}
 
 
 def _table(usage: Usage, columns: Sequence[_Column], width: int | None) -> list[str]:
