@@ -2,10 +2,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+import vl_convert
 
 from paceline.advisor.evidence import OfferEvidence, pooled
 from paceline.advisor.trend import Trend, trend
-from paceline.report.trend_chart import trend_chart, trend_table, trends_drawn
+from paceline.report.trend_chart import changes_drawn, trend_chart, trend_table, trends_drawn
 from tests.report.board_samples import START, TRUTHS, digest
 from tests.report.walk import rows_of, walk
 
@@ -77,3 +78,13 @@ def test_nothing_is_drawn_of_no_hours() -> None:
     empty = replace(changed(), hours=(), shifts=())
     assert trend_chart(empty) is None
     assert np.isfinite(changed().detectable)
+
+
+def test_each_offer_that_changed_has_a_chart_of_its_own() -> None:
+    one = changed()
+    (found,) = changes_drawn([trend(hourly(1, 40)), one])
+    assert found.title == "gpt-oss-120b @ cerise over time"
+    assert found.says.startswith("Worse by ")
+    assert len(found.rows) == 40
+    assert len(changes_drawn([one] * 9)) == 6
+    assert vl_convert.vegalite_to_vega(found.spec)["marks"]

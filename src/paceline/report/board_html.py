@@ -28,7 +28,7 @@ from paceline.report.board_prices import prices_context
 from paceline.report.board_table import table_context
 from paceline.report.board_words import full_name
 from paceline.report.page import Page
-from paceline.report.trend_chart import trends_drawn
+from paceline.report.trend_chart import changes_drawn, trends_drawn
 from paceline.report.words import printable
 from paceline.units import format_number
 
@@ -66,7 +66,7 @@ def page_of(
     numbers = {row.key: number for number, _, row in named_rows(board)}
     over_time = trends_drawn(trends, numbers)
     if over_time is not None:
-        drawn.append(over_time)
+        drawn += [over_time, *changes_drawn(trends)]
     context = {
         "title": f"Board: {printable(board.workload or 'nothing measured yet')}",
         "version": __version__,

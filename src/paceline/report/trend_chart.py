@@ -12,7 +12,7 @@ from paceline.report.board_words import full_name, short_names
 from paceline.report.chart_axes import axis_of
 from paceline.report.charts import ACCENT, QUIET, SECOND, TEXT, WIDTH, Spec, inline, plain
 from paceline.report.drawn import Drawn
-from paceline.report.line_chart import PANEL, Line, LinePoint, grey_words, line_chart, names_px
+from paceline.report.line_chart import Line, LinePoint, grey_words, line_chart, names_px, with_halo
 from paceline.report.trend_text import trend_words
 from paceline.units import format_number
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from paceline.advisor.trend import Trend
 
 HEIGHT = 240
-# Days, and hours between them.
+MOST_CHANGED = 6
+"""Offers that changed and have a chart of their own; all are in the chart of all."""
+# The hour, and under it the day.
 _TIMES = alt.Axis(
-    labelExpr="utcFormat(datum.value, "
-    "utchours(datum.value) + utcminutes(datum.value) > 0 ? '%H:%M' : '%d %b')",
-    labelOverlap="greedy",
+    labelExpr="[utcFormat(datum.value, '%H:%M'), utcFormat(datum.value, '%d %b')]", labelOverlap="greedy"
 )
 # Of trends by figures that no board has.
 _TITLES = {"e2e_p50_ms": "median E2E, ms"}
@@ -106,6 +106,29 @@ def trends_drawn(trends: "Sequence[Trend]", numbers: "Mapping[OfferKey, int]") -
         numbered=True,
         names_px=names_px(lines),
     )
+
+
+def changes_drawn(trends: "Sequence[Trend]") -> list[Drawn]:
+    """A chart of its own for each offer that changed, at most `MOST_CHANGED`, the latest change first."""
+    shown = sorted((one for one in trends if one.shifts), key=lambda one: one.shifts[-1].at, reverse=True)
+    found = []
+    for place, one in enumerate(shown[:MOST_CHANGED]):
+        spec = trend_chart(one)
+        assert spec is not None
+        head, rows = trend_table(one)
+        found.append(
+            Drawn(
+                name=f"trend_{place + 1}",
+                title=f"{full_name(one.key)} over time",
+                says=trend_words(one),
+                about="Dots are medians of hours, bars are 95\N{NARROW NO-BREAK SPACE}% intervals. Lines: "
+                "the level before and after. Dashed: the first hour of the new level.",
+                spec=spec,
+                head=head,
+                rows=rows,
+            )
+        )
+    return found
 
 
 def _points(trend: "Trend") -> list[LinePoint]:
@@ -187,14 +210,14 @@ def _changes(trend: "Trend") -> list[Any]:
     data = alt.Chart(inline(rows))
     band = data.mark_rect(color=QUIET, opacity=0.18).encode(x="from:T", x2="to:T")
     rule = data.mark_rule(color=TEXT, strokeDash=[4, 3], opacity=0.8).encode(x="to:T")
-    names = []
-    for late in (False, True):
-        own = data.transform_filter(f"datum.late == {'true' if late else 'false'}")
-        for paint in ({"stroke": PANEL, "strokeWidth": 3.5, "color": PANEL}, {"color": TEXT}):
-            mark: Any = own.mark_text(
-                align="right" if late else "left", dx=-6 if late else 6, dy=8, baseline="top", **paint
-            )
-            names.append(mark.encode(x="to:T", y=alt.value(0), text="text:N"))
+    mark = {
+        "color": TEXT,
+        "baseline": "top",
+        "align": alt.ExprRef("datum.late ? 'right' : 'left'"),
+        "dx": alt.ExprRef("datum.late ? -6 : 6"),
+        "dy": 8,
+    }
+    names = with_halo(data, {"x": alt.X("to:T"), "y": alt.value(0), "text": "text:N"}, mark)
     return [band, rule, *names]
 
 
