@@ -9,7 +9,7 @@ from paceline.advisor.equivalence import Equivalence, Limits, judge
 from paceline.advisor.equivalence_findings import answered_finding, scores_of
 from tests.support.twins import Model, answer, answers, asked
 
-SEEDS = 60
+SEEDS = 40
 
 
 def verdict(a: Model, b: Model, seed: int, prompts: int = 60) -> str:

@@ -77,25 +77,25 @@ def test_nothing_to_tell() -> None:
 
 @pytest.mark.parametrize("noisy", [0.0, 0.3, 1.0])
 def test_one_and_the_same_is_seldom_told_apart(noisy: float) -> None:
-    """Over 400 worlds: p below 2.5 % in at most that share, with room for chance (4 standard errors)."""
-    found = [agreement(world(seed, 60, noisy=noisy), seed=seed) for seed in range(400)]
+    """Over 200 worlds: p below 2.5 % in at most that share, with room for chance (4 standard errors)."""
+    found = [agreement(world(seed, 60, noisy=noisy), seed=seed) for seed in range(200)]
     low = sum(one.p_value <= 0.025 for one in found)
-    assert low <= 400 * 0.025 + 4 * math.sqrt(400 * 0.025 * 0.975)
+    assert low <= 200 * 0.025 + 4 * math.sqrt(200 * 0.025 * 0.975)
     above = sum((one.lost.lo or 0.0) > 0.0 for one in found)
-    assert above <= 400 * 0.05
+    assert above <= 200 * 0.05
 
 
 @pytest.mark.parametrize(("noisy", "differ"), [(0.0, 0.05), (0.3, 0.15), (0.8, 0.3)])
 def test_intervals_hold_what_was_planted(noisy: float, differ: float) -> None:
-    """Of 300 worlds the interval leaves out the truth in at most 5 %, and 4 standard errors."""
+    """Of 150 worlds the interval leaves out the truth in at most 5 %, and 4 standard errors."""
     # B says something else in a share of prompts that does not depend on how they repeat.
     missed = 0
-    for seed in range(300):
+    for seed in range(150):
         found = agreement(world(seed, 60, noisy=noisy, differ=differ), seed=seed).lost
         assert found.lo is not None
         assert found.hi is not None
         missed += not found.lo <= differ <= found.hi
-    assert missed <= 300 * 0.05 + 4 * math.sqrt(300 * 0.05 * 0.95)
+    assert missed <= 150 * 0.05 + 4 * math.sqrt(150 * 0.05 * 0.95)
 
 
 def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
