@@ -2,12 +2,16 @@
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from paceline.dashboard.app import create_app
+from paceline.dashboard.work import Work
+from paceline.errors import StoreError
 from paceline.store.paths import runs_folder
 from tests.dashboard.conftest import NASTY, client_of
 from tests.dashboard.served import TOKEN, state_of
@@ -225,3 +229,23 @@ def test_a_config_that_is_wrong_is_told_and_not_shown(home: Path) -> None:
 
 def test_hostile_names_are_shown_as_they_are(full: TestClient) -> None:
     assert NASTY in page(full, "/runs").text
+
+
+def test_a_page_that_takes_long_says_how_far_it_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    state = state_of(home)
+    state.work = Work(patience_s=0.01)
+
+    def read(**given: Any) -> Any:
+        given["watch"](3, 1_000)
+        assert gate.wait(60)
+        raise StoreError("it is over")
+
+    monkeypatch.setattr("paceline.advisor.board.all_digests", read)
+    with TestClient(create_app(state), base_url="http://127.0.0.1:8090") as client:
+        answer = client.get("/")
+        while "3 of 1,000" not in answer.text:
+            answer = client.get("/")
+        assert answer.status_code == 202
+        assert '<meta http-equiv="refresh"' in answer.text
+        gate.set()

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 import pytest
 
-from paceline.dashboard.work import BusyError, Work
+from paceline.dashboard.work import BusyError, StillAtWorkError, Work
 
 
 class Clock:
@@ -120,5 +120,20 @@ def test_of_many_pages_the_ones_asked_last_are_kept() -> None:
         await work.get(0, makers[0].see, makers[0].make)
         assert makers[39].calls == 1
         assert makers[0].calls == 2
+
+    asyncio.run(play())
+
+
+def test_a_page_that_takes_long_is_there_when_it_is_asked_for_again() -> None:
+    async def play() -> None:
+        gate = threading.Event()
+        maker = Maker(gate)
+        work = Work(patience_s=0.01)
+        with pytest.raises(StillAtWorkError):
+            await work.page("page", maker.see, maker.make)
+        gate.set()
+        assert await work.get("page", maker.see, maker.make) == "made 1"
+        assert await work.page("page", maker.see, maker.make) == "made 1"
+        assert maker.calls == 1
 
     asyncio.run(play())

@@ -37,7 +37,7 @@ async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, ASKED)
     key = ("advise", *sorted(given.items()))
-    status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
+    status, text = await state.work.page(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
 
 

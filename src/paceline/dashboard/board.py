@@ -34,7 +34,7 @@ async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, ASKED)
     key = ("board", *sorted(given.items()))
-    status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
+    status, text = await state.work.page(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
 
 
@@ -69,7 +69,7 @@ def board_of(state: State, given: dict[str, str]) -> Board:
         jobs_per_day=None if jobs is None else _number(jobs),
         known=known,
     )
-    return build_board(query, state.prices(known), at=state.home)
+    return build_board(query, state.prices(known), at=state.home, watch=state.watch)
 
 
 def _number(text: str) -> float:

@@ -32,7 +32,7 @@ async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, ASKED)
     key = ("compare", *sorted(given.items()))
-    status, text = await state.work.get(
+    status, text = await state.work.page(
         key, lambda: store_stamp(state.home), lambda: _made(state.home, given)
     )
     return HTMLResponse(text, status)

@@ -12,12 +12,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from paceline.dashboard.guard import MOST_BODY_BYTES, TooLargeError
 from paceline.dashboard.render import render
 from paceline.dashboard.state import State
-from paceline.dashboard.work import BusyError
+from paceline.dashboard.work import BusyError, StillAtWorkError
 from paceline.errors import ConfigError, PacelineError, StoreError
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 SCHEMA = "paceline.error/1"
-_BUSY_S = 5
+_BUSY_S, _AGAIN_S = 5, 2
 _NOT_FOUND = ("no run has", "no study has", "there are no ")
 
 
@@ -41,6 +41,14 @@ async def _busy(request: Request, _: Exception) -> Response:
     return answer
 
 
+async def _still_at_work(request: Request, _: Exception) -> Response:
+    state: State = request.app.state.paceline
+    context = {"title": "Still at work", "reading": state.reading}
+    answer = render("dashboard/wait.html", context, 202)
+    answer.headers["retry-after"] = str(_AGAIN_S)
+    return answer
+
+
 async def _too_large(_: Request, __: Exception) -> Response:
     return PlainTextResponse(f"A body has {MOST_BODY_BYTES:,} bytes at most.\n", 413)
 
@@ -58,6 +66,7 @@ HANDLERS: dict[type[Exception], Handler] = {
     PacelineError: _known,
     HTTPException: _http,
     BusyError: _busy,
+    StillAtWorkError: _still_at_work,
     TooLargeError: _too_large,
 }
 

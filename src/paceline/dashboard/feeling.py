@@ -39,7 +39,7 @@ async def _page(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, ASKED)
     key = ("instant", *sorted(given.items()))
-    status, text = await state.work.get(key, lambda: stamp(state), lambda: _made(state, given))
+    status, text = await state.work.page(key, lambda: stamp(state), lambda: _made(state, given))
     return HTMLResponse(text, status)
 
 
@@ -56,7 +56,9 @@ def felt(state: State, given: dict[str, str]) -> tuple[Felt, list[str]]:
     known = state.known()
     run = given.get("run")
     digests = (
-        (keep(report_of(run, state.home), at=state.home),) if run else all_digests(at=state.home).digests
+        (keep(report_of(run, state.home), at=state.home),)
+        if run
+        else all_digests(at=state.home, watch=state.watch).digests
     )
     workload, load = given.get("workload"), given.get("load")
     mine = [

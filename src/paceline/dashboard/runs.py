@@ -49,7 +49,7 @@ async def _list(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, _ASKED)
     key = ("runs", *sorted(given.items()))
-    text = await state.work.get(key, lambda: store_stamp(state.home), lambda: _list_page(state.home, given))
+    text = await state.work.page(key, lambda: store_stamp(state.home), lambda: _list_page(state.home, given))
     return HTMLResponse(text)
 
 
@@ -110,7 +110,7 @@ async def _one(request: Request) -> Response:
     run_id = await state.work.run(lambda: find_id(ref, state.home))
     if run_id != ref:
         return RedirectResponse(f"/runs/{run_id}", 307)
-    text = await state.work.get(
+    text = await state.work.page(
         ("run", run_id), lambda: store_stamp(state.home), lambda: _one_page(run_id, state.home)
     )
     return HTMLResponse(text)

@@ -31,7 +31,7 @@ async def _list(request: Request) -> Response:
     state: State = request.app.state.paceline
     given = asked(request, ("page",))
     key = ("studies", *sorted(given.items()))
-    text = await state.work.get(key, lambda: store_stamp(state.home), lambda: _list_page(state.home, given))
+    text = await state.work.page(key, lambda: store_stamp(state.home), lambda: _list_page(state.home, given))
     return HTMLResponse(text)
 
 
@@ -59,7 +59,7 @@ async def _one(request: Request) -> Response:
     study_id = await state.work.run(lambda: find_study(ref, at=state.home))
     if study_id != ref:
         return RedirectResponse(f"/studies/{study_id}", 307)
-    text = await state.work.get(
+    text = await state.work.page(
         ("study", study_id), lambda: store_stamp(state.home), lambda: _one_page(study_id, state.home)
     )
     return HTMLResponse(text)

@@ -12,6 +12,8 @@ _T = TypeVar("_T")
 _AT_ONCE = 2
 _MOST_WAITING = 32
 _MOST_KEPT = 32
+# So long a browser waits for a page without a word.
+_PATIENCE_S = 4.0
 # So long nobody looks whether the store has changed.
 _UNSEEN_S = 1.0
 # Prices, and what still runs, change without the store's stamp.
@@ -20,6 +22,10 @@ _KEPT_S = 60.0
 
 class BusyError(Exception):
     """So much waits already that one more would only make it worse."""
+
+
+class StillAtWorkError(Exception):
+    """It takes so long that whoever asked is told so; it goes on, and is there when it is asked for again."""
 
 
 @dataclass
@@ -33,8 +39,9 @@ class _Kept(Generic[_T]):
 class Work:
     """One for a dashboard; used from its event loop alone. `clock`: seconds, monotonic."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, patience_s: float = _PATIENCE_S) -> None:
         self._clock = clock
+        self._patience_s = patience_s
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._kept: OrderedDict[Hashable, _Kept[Any]] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
@@ -58,6 +65,13 @@ class Work:
             task.add_done_callback(lambda done: self._ended(key, done))
         # Who leaves does not take it from the others.
         return await asyncio.shield(task)
+
+    async def page(self, key: Hashable, stamp: Callable[[], Hashable], make: Callable[[], _T]) -> _T:
+        """As `get`, for a person: raises StillAtWorkError when it takes longer than some seconds."""
+        try:
+            return await asyncio.wait_for(self.get(key, stamp, make), self._patience_s)
+        except TimeoutError:
+            raise StillAtWorkError from None
 
     async def run(self, make: Callable[[], _T]) -> _T:
         """What `make` gives, in a thread; nothing is kept. Raises BusyError."""
