@@ -13,6 +13,7 @@ from paceline.advisor.figures import Figure
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.stats.frame import Ints
 from paceline.stats.means import mean_estimate
+from paceline.stats.positive_mean import apart_estimate
 from paceline.units import format_number, format_percentage
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 DAYS_PER_MONTH = 30
+_TAIL = 0.025
 _TOKENS = {
     "prompt": "prompt_tokens",
     "cached": "cached_tokens",
@@ -34,13 +36,15 @@ _PARTS = ("input", "cache_read", "cache_write", "output", "requests")
 
 @dataclass(frozen=True)
 class JobCosts:
-    """usd: of each sampled job that ended well, float64[j]; block: what a bootstrap draws it with, int64[j].
+    """usd: of each sampled job that ended well, float64[j]; block: what a bootstrap draws it with, int64[j];
+    run: the place of its run in the evidence, int64[j].
 
     Blocks have the numbers of `OfferEvidence.blocks`. A job whose tokens are not known is not among them.
     """
 
     usd: Floats
     block: Ints
+    run: Ints
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,14 @@ def _measured(
     if left_out:
         notes.append(f"{left_out:,} of {ok:,} jobs are left out: {_why_left_out(price)}")
     means = {name: float(value[known].mean()) for name, value in parts.items()}
+    apart = apart_estimate(usd[known], jobs.run[known])
+    if apart is not None:
+        notes.append(
+            "the bill of its runs differs by more than chance: the interval is that of a further run"
+        )
+        hi = apart.upper(_TAIL)
+        figure = Figure(apart.value, apart.lower(_TAIL), hi if math.isfinite(hi) else None, apart.n)
+        return figure, means, notes
     found = mean_estimate(usd[known], jobs.block[known])
     return Figure(found.value, found.lo, found.hi, found.n, found.needs_n), means, notes
 
@@ -113,7 +125,7 @@ def job_costs(evidence: OfferEvidence, price: Price) -> JobCosts:
     jobs = _Jobs.of(evidence)
     usd, _ = _costs(jobs, evidence, price)
     known = jobs.ok & ~np.isnan(usd)
-    return JobCosts(usd[known], jobs.block[known])
+    return JobCosts(usd[known], jobs.block[known], jobs.run[known])
 
 
 def asked_bill(

@@ -12,7 +12,9 @@ from paceline.advisor.evidence import OfferEvidence
 from paceline.advisor.figures import FIGURES, Figure, of_estimate
 from paceline.stats.binomial import exact_share
 from paceline.stats.bootstrap import Blocks
+from paceline.stats.clustered_share import share_estimate
 from paceline.stats.frame import Ints
+from paceline.stats.positive_mean import apart_estimate
 from paceline.stats.quantiles import quantile_estimate
 
 Floats = npt.NDArray[np.float64]
@@ -68,14 +70,25 @@ def answer_time(evidence: OfferEvidence) -> Figure:
     times = answer_times_ms(evidence)
     known = ~np.isnan(times)
     cut = evidence.columns["elapsed_ms"][evidence.columns["outcome"] == CUT]
-    estimate = quantile_estimate(times[known], 0.5, censored=cut, jobs=evidence.jobs_of(known))
+    estimate = quantile_estimate(
+        times[known], 0.5, censored=cut, jobs=evidence.jobs_of(known), runs=evidence.runs_of(known)
+    )
     return _explained(of_estimate(estimate), evidence)
 
 
 def success_share(evidence: OfferEvidence) -> Figure:
-    """Those that ended well, of all attempted in all runs, with the exact binomial interval."""
-    found = exact_share(evidence.ok, evidence.attempted)
-    return Figure(found.value, found.lo, found.hi, evidence.attempted)
+    """Those that ended well, of all attempted in all runs: exact bounds at as many as they are worth.
+
+    What failures have in common is told from the sample. One that was thinned may have lost bursts, and is
+    then worth no more than its own requests; but no burst is longer than there are failures.
+    """
+    ok, n = evidence.ok, evidence.attempted
+    misses = np.where(evidence.well, 0.0, np.inf)
+    sampled = share_estimate(misses, ok / n, evidence.jobs_of(misses >= 0.0), evidence.run)
+    thinned = n / max(len(misses), 1)
+    factor = max(1.0, min(thinned * sampled.n / sampled.effective_n, max(float(min(ok, n - ok)), 1.0)))
+    found = exact_share(ok / factor, n / factor)
+    return Figure(ok / n, found.lo, found.hi, n)
 
 
 def stability(evidence: OfferEvidence) -> Figure:
@@ -85,7 +98,7 @@ def stability(evidence: OfferEvidence) -> Figure:
     if low.value is None or high.value is None or low.value <= 0.0:
         return Figure(None, n=n, note=high.note)
     ratio = high.value / low.value
-    sample = _sample(evidence, "ttft_ms")
+    sample = _sample(evidence, "ttft_ms", evidence.drawn("ttft_ms"))
     short = _short_of(sample, _TAIL_Q)
     if short is not None:
         return Figure(ratio, n=n, needs_n=short)
@@ -103,13 +116,16 @@ def speed_per_usd(evidence: OfferEvidence, rate: Figure, bill: Bill, costs: JobC
     if usd.value <= 0.0:
         return Figure(None, n=rate.n, note="it costs nothing")
     ratio = rate.value / (_JOBS_OF_A_PRICE * usd.value)
-    sample = _sample(evidence, "output_tok_s")
+    drawn = evidence.drawn("output_tok_s")
+    by_run = drawn is evidence.run or apart_estimate(costs.usd, costs.run) is not None
+    drawn = evidence.run if by_run else drawn
+    sample = _sample(evidence, "output_tok_s", drawn)
     short = _short_of(sample, 0.5)
     if short is not None:
         return Figure(ratio, n=rate.n, needs_n=short)
-    whole = int(evidence.blocks.max()) + 1
+    whole = int(drawn.max()) + 1
     count = min(whole, _MOST_BLOCKS)
-    spent = Blocks(costs.usd, _merged(costs.block, whole), count, np.empty(0))
+    spent = Blocks(costs.usd, _merged(costs.run if by_run else costs.block, whole), count, np.empty(0))
     rng = np.random.default_rng(_SEED)
     draws = sample.draws(_REPLICATES, rng)
     speeds = sample.quantiles(draws, sample.cuts(_REPLICATES, rng), 0.5)
@@ -132,12 +148,15 @@ def _explained(figure: Figure, evidence: OfferEvidence) -> Figure:
     return replace(figure, note=why)
 
 
-def _sample(evidence: OfferEvidence, column: str) -> Blocks:
-    """Known values of a column with their blocks, at most 100: neighbours are drawn together."""
+def _sample(evidence: OfferEvidence, column: str, drawn: Ints) -> Blocks:
+    """Known values of a column with their blocks, at most 100: neighbours are drawn together.
+
+    `drawn`: the block of each request.
+    """
     values = evidence.columns[column]
     known = evidence.well & ~np.isnan(values)
-    whole = int(evidence.blocks.max()) + 1 if len(values) else 1
-    ids = _merged(evidence.blocks[known], whole)
+    whole = int(drawn.max()) + 1 if len(values) else 1
+    ids = _merged(drawn[known], whole)
     return Blocks(values[known], ids, min(whole, _MOST_BLOCKS), evidence.censored(column))
 
 

@@ -11,7 +11,7 @@ from paceline.advisor.board import BoardRow
 from paceline.advisor.identity import OfferKey
 from paceline.advisor.job_times import JobTimes, job_times
 from paceline.catalogue.price import Price
-from paceline.stats.positive_mean import MeanEstimate, mean_estimate
+from paceline.stats.positive_mean import MeanEstimate, apart_estimate, mean_estimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,13 +47,15 @@ class Case:
     @cached_property
     def bill(self) -> MeanEstimate | None:
         """USD of a job; None where no price is known, or no tokens are."""
-        return mean_estimate(self.costs.usd) if self.costs is not None and len(self.costs.usd) else None
+        if self.costs is None or not len(self.costs.usd):
+            return None
+        return mean_estimate(self.costs.usd, self.costs.run)
 
     @cached_property
     def time_ms(self) -> MeanEstimate:
         """Of a job: the time in which its calls are under way, without tools and people."""
-        known = self.times.calls_ms[~np.isnan(self.times.calls_ms)]
-        return mean_estimate(known)
+        known = ~np.isnan(self.times.calls_ms)
+        return mean_estimate(self.times.calls_ms[known], self.times.run[known])
 
     def total(self, worth_usd_per_hour: float) -> MeanEstimate | None:
         """Bill and time of a job, USD, at what an hour is worth; None where there is no bill."""
@@ -71,7 +73,7 @@ class Case:
         worth = worth_usd_per_hour / MS_PER_HOUR
         times = self.times.calls_ms[self.times.well]
         if self.costs is not None and len(self.costs.usd) == len(times):
-            return mean_estimate(self.costs.usd + worth * times)
+            return mean_estimate(self.costs.usd + worth * times, self.costs.run)
         # As if the two rose and fell together: no less than any dependence gives.
         parts = (self.bill, self.time_ms.scaled(worth))
         value = sum(one.value for one in parts)
@@ -87,16 +89,24 @@ class Case:
 
     @cached_property
     def block_sums(self) -> Floats:
-        """By block: jobs with a bill, their USD, jobs with a time, their ms; float64[4, b]."""
-        times = self.times
-        count = int(self.row.evidence.blocks.max()) + 1 if len(times.block) else 1
+        """By block, or by run where runs differ by more than chance: jobs with a bill, their USD, jobs with a
+        time, their ms; float64[4, b].
+        """
+        times, costs = self.times, self.costs
         timed = ~np.isnan(times.calls_ms)
+        by_run = apart_estimate(times.calls_ms[timed], times.run[timed]) is not None
+        if costs is not None:
+            by_run = by_run or apart_estimate(costs.usd, costs.run) is not None
+        block = times.run if by_run else times.block
+        evidence = self.row.evidence
+        count = int((evidence.run if by_run else evidence.blocks).max()) + 1 if len(block) else 1
         sums = np.zeros((4, count))
-        if self.costs is not None:
-            sums[0] = np.bincount(self.costs.block, minlength=count)
-            sums[1] = np.bincount(self.costs.block, self.costs.usd, count)
-        sums[2] = np.bincount(times.block[timed], minlength=count)
-        sums[3] = np.bincount(times.block[timed], times.calls_ms[timed], count)
+        if costs is not None:
+            paid = costs.run if by_run else costs.block
+            sums[0] = np.bincount(paid, minlength=count)
+            sums[1] = np.bincount(paid, costs.usd, count)
+        sums[2] = np.bincount(block[timed], minlength=count)
+        sums[3] = np.bincount(block[timed], times.calls_ms[timed], count)
         return sums
 
     def draws(self, replicates: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

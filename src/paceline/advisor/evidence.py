@@ -12,6 +12,7 @@ from paceline.advisor.digest import COLUMNS, CUT, WELL, Digest
 from paceline.advisor.identity import KnownOffer, OfferKey, known_offer, offer_of
 from paceline.advisor.thinning import evenly
 from paceline.stats.frame import Ints
+from paceline.stats.occasions import Occasions, dense_runs
 from paceline.stats.quantiles import Estimate, quantile_estimates
 
 Floats = npt.NDArray[np.float64]
@@ -127,6 +128,21 @@ class OfferEvidence:
         """The job of each request of `which` (bool[n]); None where each request is a job."""
         return self.units[which] if self.several_calls else None
 
+    def drawn(self, column: str) -> Ints:
+        """What a bootstrap of a column draws, a number for each request of the sample, int64[n], from 0.
+
+        Blocks; or runs, where they differ by more than chance.
+        """
+        known = self.well & ~np.isnan(self.columns[column])
+        runs = dense_runs(self.runs_of(known))
+        if runs is None or not Occasions.of(self.columns[column][known], runs, self.jobs_of(known)).differ:
+            return self.blocks
+        return self.run
+
+    def runs_of(self, which: npt.NDArray[np.bool_]) -> Ints | None:
+        """The run of each request of `which` (bool[n]); None of one run."""
+        return self.run[which] if len(self.digests) > 1 else None
+
     def quantile(self, column: str, q: float) -> Estimate:
         """A quantile of a column; latencies of requests that were cut count as longer than what was seen."""
         return self.quantiles(column, [q])[0]
@@ -135,9 +151,13 @@ class OfferEvidence:
         """Several quantiles of a column, each as `quantile`; none is reckoned twice."""
         missing = [q for q in qs if (column, q) not in self._estimates]
         if missing:
-            jobs = self.jobs_of(self.well & ~np.isnan(self.columns[column]))
+            known = self.well & ~np.isnan(self.columns[column])
             found = quantile_estimates(
-                self.values(column), missing, censored=self.censored(column), jobs=jobs
+                self.values(column),
+                missing,
+                censored=self.censored(column),
+                jobs=self.jobs_of(known),
+                runs=self.runs_of(known),
             )
             self._estimates.update({(column, q): one for q, one in zip(missing, found, strict=True)})
         return [self._estimates[column, q] for q in qs]

@@ -137,7 +137,8 @@ def _verdict(evidence: OfferEvidence, mode: Mode) -> InstantVerdict:
         return InstantVerdict(mode, "no answers")
     jobs = evidence.jobs_of(felt)
     waited = np.where(np.isnan(times), np.inf, times)[felt]
-    shares = {name: share_estimate(waited / limit_ms(name), SHARE, jobs) for _, name in mode.limits}
+    runs = evidence.runs_of(felt)
+    shares = {name: share_estimate(waited / limit_ms(name), SHARE, jobs, runs) for _, name in mode.limits}
     grade, name, maybe = _grade(mode, shares)
     needs_n = None
     if grade == "not enough data":
@@ -153,6 +154,7 @@ def _verdict(evidence: OfferEvidence, mode: Mode) -> InstantVerdict:
             SHARE,
             censored=evidence.columns["elapsed_ms"][felt & ~known],
             jobs=evidence.jobs_of(known),
+            runs=evidence.runs_of(known),
         ),
         limit=name,
         within=int(shares[name].met),

@@ -18,13 +18,15 @@ class JobTimes:
 
     calls_ms: time in which at least one of the job's calls was under way: the model's part, without tools and
     people; of a job with a failed call nan, of one with a call that was cut at least so long. span_ms: first
-    call sent to last one done. well: every call ended well. block: what a bootstrap draws it with.
+    call sent to last one done. well: every call ended well. block: what a bootstrap draws it with. run: place
+    of its run in the evidence.
     """
 
     calls_ms: Floats
     span_ms: Floats
     well: npt.NDArray[np.bool_]
     block: Ints
+    run: Ints
 
 
 def job_times(evidence: OfferEvidence) -> JobTimes:
@@ -35,7 +37,7 @@ def job_times(evidence: OfferEvidence) -> JobTimes:
     took_ms = np.where(np.isnan(columns["e2e_ms"]) | (outcome == CUT), elapsed_ms, columns["e2e_ms"])
     if not len(unit):
         nothing = np.empty(0)
-        return JobTimes(nothing, nothing, np.empty(0, np.bool_), np.empty(0, np.int64))
+        return JobTimes(nothing, nothing, np.empty(0, np.bool_), evidence.run, evidence.run)
     jobs = int(unit[-1]) + 1
     failed = np.bincount(unit, outcome == FAILED, jobs) > 0
     well = np.bincount(unit, outcome != WELL, jobs) == 0
@@ -49,7 +51,7 @@ def job_times(evidence: OfferEvidence) -> JobTimes:
     else:
         calls_ms, span_ms = took_ms.copy(), took_ms.copy()
     calls_ms[failed] = np.nan
-    return JobTimes(calls_ms, span_ms, well, evidence.blocks[first])
+    return JobTimes(calls_ms, span_ms, well, evidence.blocks[first], evidence.run[first])
 
 
 def _under_way(unit: Ints, begin_ms: Floats, end_ms: Floats, jobs: int) -> Floats:

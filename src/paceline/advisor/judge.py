@@ -55,7 +55,7 @@ def judge(case: Case, constraint: Constraint, errors: Errors, capability: Capabi
         evidence = case.row.evidence
         misses = np.where(evidence.well, 0.0, np.inf)
         jobs = evidence.units if evidence.several_calls else None
-        estimate = share_estimate(misses, constraint.share, jobs)
+        estimate = share_estimate(misses, constraint.share, jobs, evidence.run)
         return _of_share(constraint, constraint.share, estimate, errors, fewest=FEWEST)
     if isinstance(constraint, CapabilityConstraint):
         return _capability(case, constraint, errors, capability)
@@ -109,7 +109,8 @@ def _slo(case: Case, constraint: SloConstraint, errors: Errors) -> Verdict:
         )
     nearest, counts = closeness(case, constraint)
     jobs = evidence.units[counts] if evidence.several_calls and not constraint.of_jobs else None
-    estimate = share_estimate(nearest[counts], constraint.share, jobs)
+    runs = case.times.run if constraint.of_jobs else evidence.run
+    estimate = share_estimate(nearest[counts], constraint.share, jobs, runs[counts])
     return _of_share(constraint, constraint.share, estimate, errors, fewest=FEWEST, unit=unit)
 
 

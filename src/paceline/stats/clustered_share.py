@@ -2,9 +2,11 @@
 
 The bounds are Clopper and Pearson's at the effective sample size n / inflation (Korn and Graubard 1998),
 where the inflation is that of the share's variance by what requests near each other, or calls of one job,
-have in common (`stats.dependence`, `stats.clusters`).
+have in common (`stats.dependence`, `stats.clusters`), and by what runs have apart where they differ
+(`stats.occasions`).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +15,11 @@ import numpy.typing as npt
 from paceline.stats.clusters import Clusters
 from paceline.stats.dependence import FEWEST, Dependence
 from paceline.stats.frame import Ints
+from paceline.stats.occasions import Inflation, Occasions
 
 Floats = npt.NDArray[np.float64]
 
+_USUAL_ERROR = 0.025
 # Beyond this the normal score of a probability is of no use.
 _HIGHEST_P = 0.999
 MOST_NEEDED = 100_000
@@ -24,11 +28,15 @@ MOST_NEEDED = 100_000
 
 @dataclass(frozen=True)
 class ShareEstimate:
-    """`met` of `n`; inflation: how many observations tell no more than one independent one; at least 1."""
+    """`met` of `n`; inflation: how many observations tell no more than one independent one; at least 1.
+
+    freedom: degrees of freedom behind the inflation, where it is the variance between few runs.
+    """
 
     met: float
     n: int
     inflation: float = 1.0
+    freedom: float = math.inf
 
     @property
     def value(self) -> float | None:
@@ -38,15 +46,17 @@ class ShareEstimate:
     @property
     def effective_n(self) -> float:
         """Independent observations that would tell as much."""
-        return self.n / self.inflation
+        return self.n / self._factor(_USUAL_ERROR)
 
     def lower(self, error: float) -> float:
         """The share is at least this, but for a probability of `error`."""
-        return _lower(self.met / self.inflation, self.effective_n, error)
+        factor = self._factor(error)
+        return _lower(self.met / factor, self.n / factor, error)
 
     def upper(self, error: float) -> float:
         """The share is at most this, but for a probability of `error`."""
-        return 1.0 - _lower((self.n - self.met) / self.inflation, self.effective_n, error)
+        factor = self._factor(error)
+        return 1.0 - _lower((self.n - self.met) / factor, self.n / factor, error)
 
     def more_needed(
         self, limit: float, *, above_error: float, below_error: float, fewest: int = 1
@@ -57,12 +67,13 @@ class ShareEstimate:
         MOST_NEEDED.
         """
         share = self.value
+        above, below = self._factor(above_error), self._factor(below_error)
 
         def settled(n: int) -> bool:
-            size, met = n / self.inflation, n / self.inflation * (share or 0.0)
+            met = n * (share or 0.0)
             if share is not None and share < limit:
-                return 1.0 - _lower(size - met, size, below_error) < limit
-            return _lower(size if share is None else met, size, above_error) >= limit
+                return 1.0 - _lower((n - met) / below, n / below, below_error) < limit
+            return _lower((n if share is None else met) / above, n / above, above_error) >= limit
 
         low, high = max(self.n, fewest - 1), max(2 * self.n, fewest)
         while not settled(high):
@@ -75,24 +86,33 @@ class ShareEstimate:
         needed = high - self.n
         return needed if needed <= MOST_NEEDED else None
 
+    def _factor(self, error: float) -> float:
+        return min(Inflation(self.inflation, self.freedom).at(error), float(max(self.n, 1)))
 
-def share_estimate(closeness: Floats, limit: float, jobs: Ints | None = None) -> ShareEstimate:
+
+def share_estimate(
+    closeness: Floats, limit: float, jobs: Ints | None = None, runs: Ints | None = None
+) -> ShareEstimate:
     """The share of observations that are at most 1.
 
     closeness: float64[n] in order of time, value over limit, inf for one that failed. limit: the share that
-    it will be held against. jobs: int64[n], the job of each; None where each is its own.
+    it will be held against. jobs: int64[n], the job of each; None where each is its own. runs: int64[n], the
+    run of each, ascending.
     """
     n = len(closeness)
     met = int((closeness <= 1.0).sum())
     p = min(max(limit, 1.0 - _HIGHEST_P), _HIGHEST_P)
     # Infinities have ranks, and nothing but ranks counts.
     finite = np.where(np.isfinite(closeness), closeness, np.finfo(np.float64).max)
-    inflation = 1.0
-    if jobs is not None and len(np.unique(jobs)) < n:
-        inflation = Clusters.of(finite, jobs).inflation(p, 1.0)
+    calls = jobs if jobs is not None and len(np.unique(jobs)) < n else None
+    found = Inflation(1.0)
+    if n >= FEWEST and runs is not None and runs[0] != runs[-1]:
+        found = Occasions.of(finite, runs, calls).inflation(p, 1.0)
+    elif calls is not None:
+        found = Inflation(Clusters.of(finite, calls).inflation(p, 1.0))
     elif n >= FEWEST:
-        inflation = Dependence.of(finite).inflation(p, 1.0)
-    return ShareEstimate(met, n, min(max(inflation, 1.0), float(max(n, 1))))
+        found = Inflation(Dependence.of(finite).inflation(p, 1.0))
+    return ShareEstimate(met, n, min(max(found.factor, 1.0), float(max(n, 1))), found.freedom)
 
 
 def _lower(met: float, n: float, error: float) -> float:

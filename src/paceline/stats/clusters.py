@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paceline.stats.dependence import FEWEST, Z, fitted_autocorrelation, indicator_correlation, sum_of_lags
+from paceline.stats.dependence import (
+    FEWEST,
+    Z,
+    fitted_autocorrelation,
+    indicator_correlation,
+    less_run_means,
+    normal_scores,
+    sum_of_lags,
+)
 from paceline.stats.frame import Ints
 
 Floats = npt.NDArray[np.float64]
@@ -22,26 +30,29 @@ class Clusters:
 
     `values`: float64[n]. `job`: int64[n], 0 to j - 1, in the order in which the jobs began. `sizes`:
     int64[j], none of them 0. `likeness`: the intraclass correlation of the samples' normal scores, at
-    least 0.
+    least 0. `run`: int64[n], 0 to r - 1, where jobs are of several runs: what is told is then what calls of
+    one job have in common beyond what those of one run have.
     """
 
     values: Floats
     job: Ints
     sizes: Ints
     likeness: float
+    run: Ints | None = None
 
     @classmethod
-    def of(cls, values: Floats, jobs: Ints) -> "Clusters":
+    def of(cls, values: Floats, jobs: Ints, run: Ints | None = None) -> "Clusters":
         """`values`: float64[n]. `jobs`: int64[n], the job of each, numbered in the order of their start."""
-        from scipy.special import ndtri
-
         _, dense = np.unique(jobs, return_inverse=True)
-        job = dense.astype(np.int64)
+        job = dense.reshape(-1).astype(np.int64)
         sizes = np.bincount(job).astype(np.int64)
-        ordered = np.sort(values)
-        below = np.searchsorted(ordered, values, "left")
-        middle = (below + np.searchsorted(ordered, values, "right")) / 2.0
-        return cls(values, job, sizes, _intraclass(ndtri(middle / max(len(values), 1)), job, sizes))
+        scores = less_run_means(normal_scores(values), run)
+        return cls(values, job, sizes, intraclass(scores, job, sizes), run)
+
+    def of_scores(self) -> float:
+        """Variance of the mean of the normal scores against that of independent draws; at least 1."""
+        n = max(len(self.values), 1)
+        return 1.0 + max(float(self.sizes @ self.sizes) / n - 1.0, 0.0) * self.likeness
 
     def inflation(self, p: float, quantile: float) -> float:
         """Variance of the share of values <= `quantile` against that of independent draws; at least 1.
@@ -59,7 +70,8 @@ class Clusters:
             return float(max(n, 1))
         below = self.values <= quantile
         share = float(below.mean())
-        apart: Floats = np.bincount(self.job, below - share, jobs).astype(np.float64)
+        centred = less_run_means(below.astype(np.float64), self.run)
+        apart: Floats = np.bincount(self.job, centred - centred.mean(), jobs).astype(np.float64)
         single = share * (1.0 - share) * n
         by_shares = jobs / (jobs - 1.0) * float(apart @ apart) / single if single > 0.0 else 1.0
         alike = float(indicator_correlation(np.array([self.likeness]), p)[0])
@@ -86,7 +98,18 @@ def _between(apart: Floats) -> float:
     return max(1.0, sum_of_lags(fitted_autocorrelation(apart), len(apart)))
 
 
-def _intraclass(scores: Floats, job: Ints, sizes: Ints) -> float:
+def cluster_inflation(indicator: Floats, cluster: Ints, count: int) -> float:
+    """Variance of the mean of 0s and 1s, as it is between clusters, against that of independent draws.
+
+    `cluster`: int64[n], 0 to count - 1; at least two. 1 where all are alike.
+    """
+    share = float(indicator.mean())
+    apart: Floats = np.bincount(cluster, indicator - share, count).astype(np.float64)
+    single = share * (1.0 - share) * len(indicator)
+    return count / (count - 1.0) * float(apart @ apart) / single if single > 0.0 else 1.0
+
+
+def intraclass(scores: Floats, job: Ints, sizes: Ints) -> float:
     """The intraclass correlation by analysis of variance (Donner 1986), at least 0."""
     n, jobs = len(scores), len(sizes)
     if jobs < 2 or n <= jobs:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 # Below this many samples a dependence cannot be told from noise.
 FEWEST = 20
@@ -32,24 +33,25 @@ class Dependence:
     """The dependence of one series, in the order of time.
 
     `values`: float64[n]. `autocorrelation`: float64[k] of the normal scores at lags 1..k, as the fitted
-    autoregression implies it; empty where independence was not refuted or blocks are used instead.
+    autoregression implies it; empty where independence was not refuted or blocks are used instead. `run`:
+    int64[n], 0 to r - 1, where values are of several runs: what is told is then the dependence within one.
     """
 
     values: Floats
     autocorrelation: Floats
+    run: Ints | None = None
 
     @classmethod
-    def of(cls, values: Floats) -> "Dependence":
-        """Fit the series `values` (float64[n], in order of time)."""
-        from scipy.special import ndtri
-
+    def of(cls, values: Floats, run: Ints | None = None) -> "Dependence":
+        """Fit the series `values` (float64[n], in order of time, or of run and time)."""
         n = len(values)
         if n < FEWEST or n >= _MANY:
-            return cls(values, np.empty(0))
-        ordered = np.sort(values)
-        below = np.searchsorted(ordered, values, "left")
-        middle = (below + np.searchsorted(ordered, values, "right")) / 2.0
-        return cls(values, fitted_autocorrelation(ndtri(middle / n)))
+            return cls(values, np.empty(0), run)
+        return cls(values, fitted_autocorrelation(less_run_means(normal_scores(values), run)), run)
+
+    def of_scores(self) -> float:
+        """Variance of the mean of the normal scores against that of independent draws; at least 1."""
+        return max(1.0, sum_of_lags(self.autocorrelation, max(len(self.values), 1)))
 
     def inflation(self, p: float, quantile: float) -> float:
         """Variance of the share of values <= `quantile` against that of independent draws; at least 1.
@@ -65,8 +67,28 @@ class Dependence:
         if n >= _MANY:
             return max(1.0, _block_inflation(below))
         by_scores = sum_of_lags(indicator_correlation(self.autocorrelation, p), n)
-        by_indicator = sum_of_lags(fitted_autocorrelation(below.astype(np.float64)), n)
+        indicator = less_run_means(below.astype(np.float64), self.run)
+        by_indicator = sum_of_lags(fitted_autocorrelation(indicator), n)
         return _widened(max(1.0, by_scores, by_indicator), n)
+
+
+def normal_scores(values: Floats) -> Floats:
+    """The normal deviate of each value's rank, float64[n]; equal values share one."""
+    from scipy.special import ndtri
+
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, values, "left")
+    middle = (below + np.searchsorted(ordered, values, "right")) / 2.0
+    found: Floats = ndtri(middle / max(len(values), 1))
+    return found
+
+
+def less_run_means(series: Floats, run: Ints | None) -> Floats:
+    """Each value less the mean of its run, float64[n]; `run`: int64[n], 0 to r - 1; None: one run."""
+    if run is None:
+        return series
+    found: Floats = series - (np.bincount(run, series) / np.maximum(np.bincount(run), 1))[run]
+    return found
 
 
 def block_leak(values: Floats, length: int) -> float:

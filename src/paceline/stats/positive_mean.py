@@ -2,7 +2,7 @@
 
 Intervals are Student's on the logarithm of the mean (the delta method), so that a bound of a cost or a time
 is never negative, with the variance that the fitted autoregression of the series implies in place of that of
-independent draws (`stats.dependence`).
+independent draws (`stats.dependence`); where runs differ by more than chance, with the variance between runs.
 """
 
 import math
@@ -12,7 +12,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from paceline.stats.dependence import FEWEST, fitted_autocorrelation, sum_of_lags
+from paceline.stats.dependence import FEWEST, fitted_autocorrelation, less_run_means, sum_of_lags
+from paceline.stats.frame import Ints
+from paceline.stats.occasions import dense_runs, means_differ
 
 Floats = npt.NDArray[np.float64]
 Relation = Literal["less", "more", "same", "unknown"]
@@ -67,19 +69,47 @@ class RatioEstimate:
     needs: int | None
 
 
-def mean_estimate(values: Floats) -> MeanEstimate:
-    """values: float64[n], none negative, in order of time."""
+def mean_estimate(values: Floats, runs: Ints | None = None) -> MeanEstimate:
+    """values: float64[n], none negative, in order of time. runs: int64[n], the run of each, ascending."""
     n = len(values)
     value = float(values.mean()) if n else math.nan
     if n and float(values.max()) == float(values.min()):
         return MeanEstimate(value, 0.0 if n > 1 else math.inf, math.inf, n)
     if n < FEWEST:
         return MeanEstimate(value, math.inf, 1.0, n)
-    inflation = max(1.0, sum_of_lags(fitted_autocorrelation(values), n))
+    run = dense_runs(runs)
+    inflation = inflation_of_mean(values, run)
+    if run is not None and means_differ(values, run, inflation):
+        return _between_runs(values, run)
     spread = math.sqrt(float(values.var(ddof=1)) * inflation / n) / value
     # The log of a fitted spectrum at zero has a variance of about 4 inflation / n (Berk 1974).
     freedom = n - 1.0 if inflation == 1.0 else max(n / (2.0 * inflation), 2.0)
     return MeanEstimate(value, spread, freedom, n)
+
+
+def apart_estimate(values: Floats, runs: Ints | None) -> MeanEstimate | None:
+    """The mean with the variance between runs, where these differ by more than chance; else None."""
+    run = dense_runs(runs)
+    if run is None or not means_differ(values, run, inflation_of_mean(values, run)):
+        return None
+    return _between_runs(values, run)
+
+
+def inflation_of_mean(values: Floats, run: Ints | None) -> float:
+    """By what values of one run have in common, from the fitted autoregression of the series; at least 1."""
+    n = len(values)
+    if n < FEWEST:
+        return 1.0
+    return max(1.0, sum_of_lags(fitted_autocorrelation(less_run_means(values, run)), n))
+
+
+def _between_runs(values: Floats, run: Ints) -> MeanEstimate:
+    """With the linearised variance of a ratio of sums over runs (Kish 1965)."""
+    n, runs = len(values), int(run[-1]) + 1
+    value = float(values.mean())
+    apart = np.bincount(run, values - value, runs)
+    spread = math.sqrt(runs / (runs - 1.0) * float(apart @ apart)) / n / value
+    return MeanEstimate(value, spread, runs - 1.0, n)
 
 
 def ratio(a: MeanEstimate, b: MeanEstimate, *, error: float, margin: float) -> RatioEstimate:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from paceline.stats.clusters import Clusters
 from paceline.stats.dependence import Dependence
 from paceline.stats.frame import Ints
+from paceline.stats.occasions import Occasions
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,10 +70,11 @@ def quantile_estimate(
     confidence: float = 0.95,
     dependent: bool = True,
     jobs: Ints | None = None,
+    runs: Ints | None = None,
 ) -> Estimate:
     """One quantile; see `quantile_estimates`."""
     return quantile_estimates(
-        values, [q], censored=censored, confidence=confidence, dependent=dependent, jobs=jobs
+        values, [q], censored=censored, confidence=confidence, dependent=dependent, jobs=jobs, runs=runs
     )[0]
 
 
@@ -84,6 +86,7 @@ def quantile_estimates(
     confidence: float = 0.95,
     dependent: bool = True,
     jobs: Ints | None = None,
+    runs: Ints | None = None,
 ) -> list[Estimate]:
     """The quantiles `qs` (0 < q < 1) of `values` with order-statistic intervals.
 
@@ -93,6 +96,8 @@ def quantile_estimates(
     `dependent`: False takes the values as independent.
     `jobs`: int64[n], the number of each value's job in the order of their start. Values of one job depend on
     each other, and jobs take the place of the order of time; where each has its own, it is as without.
+    `runs`: int64[n], the run of each value, ascending. Where runs differ by more than chance, the interval
+    is that of what a further run may be like.
 
     The number of n independent values under the true quantile is binomial(n, q), whatever the distribution
     (David and Nagaraja, Order Statistics, section 7.1). Dependence is allowed for by the effective sample
@@ -106,12 +111,15 @@ def quantile_estimates(
     sample = _Sample(np.sort(seen), np.sort(bounds))
     if sample.n == 0:
         return [Estimate(math.nan, None, None, False, 0, _fewest(q, confidence, 1.0)) for q in qs]
-    dependence = _dependence(seen, jobs) if dependent else None
+    dependence = _dependence(seen, jobs, runs) if dependent else None
     return [_estimate(sample, q, confidence, dependence) for q in qs]
 
 
-def _dependence(seen: Floats, jobs: Ints | None) -> Dependence | Clusters:
-    if jobs is None or len(np.unique(jobs)) == len(jobs):
+def _dependence(seen: Floats, jobs: Ints | None, runs: Ints | None) -> Dependence | Clusters | Occasions:
+    several_calls = jobs is not None and len(np.unique(jobs)) < len(jobs)
+    if runs is not None and len(runs) and runs[0] != runs[-1]:
+        return Occasions.of(seen, runs, jobs if several_calls else None)
+    if jobs is None or not several_calls:
         return Dependence.of(seen)
     return Clusters.of(seen, jobs)
 
@@ -166,19 +174,29 @@ def _kaplan_meier_quantile(seen: Floats, bounds: Floats, q: float) -> float:
 
 
 def _estimate(
-    sample: _Sample, q: float, confidence: float, dependence: Dependence | Clusters | None
+    sample: _Sample, q: float, confidence: float, dependence: Dependence | Clusters | Occasions | None
 ) -> Estimate:
     value, known = sample.quantile(q)
-    inflation = dependence.inflation(q, value) if dependence else 1.0
+    inflation = _inflation(dependence, q, value, confidence)
     lower, upper = _ranks(sample.n, q, confidence, inflation)
-    if isinstance(dependence, Clusters) and sample.n <= inflation:
-        # Jobs that tell no more than one observation, one job above all, bound nothing.
+    if isinstance(dependence, Clusters | Occasions) and sample.n <= inflation:
+        # Jobs or runs that tell no more than one observation, one job above all, bound nothing.
         lower = upper = None
     lo = sample.at_least(lower) if lower else None
     hi = sample.at_most(upper) if upper and known else None
     enough = known and lo is not None and hi is not None
     needs = None if enough else _needs(sample, q, confidence, inflation)
     return Estimate(value, lo, hi, enough, sample.n, needs, known)
+
+
+def _inflation(
+    dependence: Dependence | Clusters | Occasions | None, q: float, value: float, confidence: float
+) -> float:
+    if dependence is None:
+        return 1.0
+    if isinstance(dependence, Occasions):
+        return dependence.inflation(q, value).at((1.0 - confidence) / 2.0)
+    return dependence.inflation(q, value)
 
 
 def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int | None, int | None]:
