@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.cli.output import STDOUT, check_outputs, clipped, talk, wrapped, write_output
+from paceline.cli.output import STDOUT, check_outputs, clipped, talk, wrapped, write_output, write_outputs
 from paceline.errors import ConfigError, RunError
 
 
@@ -22,6 +22,17 @@ def test_a_file_is_replaced_whole_with_usual_permissions(tmp_path: Path) -> None
     os.umask(mask)
     assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~mask
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_each_result_goes_where_it_was_asked_for_and_stdout_is_data_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    paths = {"--json": STDOUT, "--csv": tmp_path / "x.csv", "--html": None}
+    write_outputs(paths, lambda option: f"result of {option}\n")
+    assert (tmp_path / "x.csv").read_text() == "result of --csv\n"
+    said = capfd.readouterr()
+    assert said.out == "result of --json\n"
+    assert said.err == f"wrote {tmp_path / 'x.csv'}\n"
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Are two endpoints the same model? From the answers of two runs to a verdict with its reasons."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from paceline.advisor.equivalence_findings import (
     scores_of,
     texts_finding,
 )
+from paceline.report.figures import json_text
 from paceline.stats.agreement import Agreement
 from paceline.stats.compare import Comparison, Interval
 from paceline.stats.divergence import Pieces, Words
@@ -149,7 +149,7 @@ class Equivalence:
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paceline.cli.output import STDOUT, talk, write_output
+from paceline.cli.output import STDOUT, talk, write_outputs
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def conclude_comparison(
     if nothing_to_compare(pair, comparison):
         return 1
     print_comparison(comparison, data_on_stdout=STDOUT in paths.values())
-    write_comparison(comparison, paths)
+    write_outputs(paths, lambda option: rendered_comparison(comparison, option))
     slower = slower_than(comparison, threshold)
     for words in slower:
         talk(words)
@@ -149,21 +149,14 @@ def print_comparison(comparison: "ComparisonReport", *, data_on_stdout: bool = F
     stream.flush()
 
 
-def write_comparison(comparison: "ComparisonReport", paths: Mapping[str, Path | None]) -> None:
-    """Write a comparison in every format that was asked for."""
-    for option, path in paths.items():
-        if path is None:
-            continue
-        if option == "--json":
-            text = comparison.to_json()
-        elif option == "--html":
-            from paceline.report.comparison_html import render_html
+def rendered_comparison(comparison: "ComparisonReport", option: str) -> str:
+    """A comparison in the format of an option: `--json`, `--html` or `--markdown`."""
+    if option == "--json":
+        return comparison.to_json()
+    if option == "--html":
+        from paceline.report.comparison_html import render_html
 
-            text = render_html(comparison)
-        else:
-            from paceline.report.comparison_text import render_markdown
+        return render_html(comparison)
+    from paceline.report.comparison_text import render_markdown
 
-            text = render_markdown(comparison)
-        write_output(path, text)
-        if path != STDOUT:
-            talk(f"wrote {path}")
+    return render_markdown(comparison)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paceline.cli.comparing import Pair
-from paceline.cli.output import STDOUT, talk, write_output
+from paceline.cli.output import STDOUT, talk, write_outputs
 from paceline.errors import ConfigError, EndpointError
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def conclude(pair: Pair, asked: Asked, paths: Mapping[str, Path | None]) -> int:
         talk("interrupted before both had answered one prompt: there is nothing to judge")
         return 1
     print_equivalence(found, data_on_stdout=STDOUT in paths.values())
-    _write(found, paths)
+    hint = "the runs are stored: paceline equivalent RUN-A RUN-B writes it anew"
+    write_outputs(paths, lambda option: _rendered(found, option), hint=hint)
     for result in pair.measured:
         if result.store_error is not None:
             talk(f"error: the run {result.run_id} ended early: {result.store_error.message}")
@@ -93,23 +94,16 @@ def print_equivalence(found: "Equivalence", *, data_on_stdout: bool = False) -> 
     stream.flush()
 
 
-def _write(found: "Equivalence", paths: Mapping[str, Path | None]) -> None:
-    for option, path in paths.items():
-        if path is None:
-            continue
-        if option == "--json":
-            text = found.to_json()
-        elif option == "--html":
-            from paceline.report.equivalence_html import render_html
+def _rendered(found: "Equivalence", option: str) -> str:
+    if option == "--json":
+        return found.to_json()
+    if option == "--html":
+        from paceline.report.equivalence_html import render_html
 
-            text = render_html(found)
-        else:
-            from paceline.report.equivalence_text import render_markdown
+        return render_html(found)
+    from paceline.report.equivalence_text import render_markdown
 
-            text = render_markdown(found)
-        write_output(path, text, hint="the runs are stored: paceline equivalent RUN-A RUN-B writes it anew")
-        if path != STDOUT:
-            talk(f"wrote {path}")
+    return render_markdown(found)
 
 
 def _prepared(job: "Job") -> "Prepared":

@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from paceline.errors import ConfigError, RunError
@@ -66,6 +66,23 @@ def check_outputs(paths: Mapping[str, Path | None]) -> None:
 
 
 _STORED = "the run is stored: `paceline runs show` writes its report anew"
+ASK_AGAIN = "ask again, and write elsewhere"
+"""Where a result is to be had that is made anew from what is stored."""
+
+
+def write_outputs(
+    paths: Mapping[str, Path | None], rendered: Callable[[str], str], *, hint: str = _STORED
+) -> None:
+    """Write the results that were asked for, and say where they lie.
+
+    `paths`: by option, as `check_outputs` takes them; `rendered`: the result that an option is for. Raises
+    RunError, as `write_output` does.
+    """
+    for option, path in paths.items():
+        if path is not None:
+            write_output(path, rendered(option), hint=hint)
+            if path != STDOUT:
+                talk(f"wrote {path}")
 
 
 def write_output(path: Path, data: str | bytes, *, hint: str = _STORED) -> None:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paceline.cli.output import STDOUT, talk, write_output
+from paceline.cli.output import STDOUT, talk, write_outputs
 
 if TYPE_CHECKING:
     from paceline.cli.options import ReportFlags
@@ -114,11 +114,7 @@ def emit(report: "Report", flags: "ReportFlags", *, data_on_stdout: bool = False
     paths = flags.paths()
     report = costed(report)
     print_report(report, data_on_stdout=data_on_stdout or STDOUT in paths.values())
-    for option, path in paths.items():
-        if path is not None:
-            write_output(path, rendered(report, option))
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    write_outputs(paths, lambda option: rendered(report, option))
 
 
 def print_report(report: "Report", *, data_on_stdout: bool = False) -> None:

@@ -1,13 +1,12 @@
 """Scores of a capability probe, after its run and anew."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from paceline.cli.output import STDOUT, harmless, talk, wrapped, write_output
+from paceline.cli.output import STDOUT, harmless, talk, wrapped, write_outputs
 
 if TYPE_CHECKING:
     from paceline.store.runs import StoredRun
@@ -35,16 +34,15 @@ def show_scores(
     document: Mapping[str, Any], json_path: Path | None = None, *, data_on_stdout: bool = False
 ) -> None:
     """Print scores, and write the document where it is asked for; `-` is stdout, and people read stderr."""
+    from paceline.report.figures import json_text
+
     text = "\n".join(line for one in _lines(document) for line in (wrapped(one).splitlines() or [""]))
     if data_on_stdout or json_path == STDOUT:
         talk(text)
     else:
         typer.echo(f"\n{harmless(text)}")
-    if json_path is not None:
-        hint = "the scores are kept: `paceline capability score` writes them anew"
-        write_output(json_path, json.dumps(document, indent=2, allow_nan=False) + "\n", hint=hint)
-        if json_path != STDOUT:
-            talk(f"wrote {json_path}")
+    hint = "the scores are kept: `paceline capability score` writes them anew"
+    write_outputs({"--json": json_path}, lambda _: json_text(document), hint=hint)
 
 
 def _lines(document: Mapping[str, Any]) -> list[str]:

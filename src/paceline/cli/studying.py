@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paceline.cli.output import STDOUT, talk, write_output
+from paceline.cli.output import STDOUT, talk, write_outputs
 from paceline.cli.render import keep_digest
 
 if TYPE_CHECKING:
@@ -137,11 +137,7 @@ def emit_study(report: "StudyReport", paths: Mapping[str, Path | None]) -> None:
     stream = sys.stderr if STDOUT in paths.values() else sys.stdout
     study_text.print_study(report, Console(file=stream))
     stream.flush()
-    for option, path in paths.items():
-        if path is not None:
-            write_output(path, rendered_study(report, option))
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    write_outputs(paths, lambda option: rendered_study(report, option))
 
 
 def rendered_study(report: "StudyReport", option: str) -> str:

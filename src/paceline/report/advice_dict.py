@@ -1,6 +1,5 @@
 """An advice as `paceline.advice/1` (docs/reference/advice.md)."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paceline.report import advice_words as words
 from paceline.report.board_dict import price_dict
+from paceline.report.figures import json_text
 
 if TYPE_CHECKING:
     from paceline.advisor.advise import Advice, Binding, Flips, OfferAdvice
@@ -28,7 +28,7 @@ def advice_json(
     advice: "Advice", origins: Sequence["Origin"] = (), formulas: Mapping[str, str] | None = None
 ) -> str:
     """The document as text."""
-    return json.dumps(advice_dict(advice, origins, formulas), indent=2, allow_nan=False) + "\n"
+    return json_text(advice_dict(advice, origins, formulas))
 
 
 def advice_dict(

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import json
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_dict import bill_dict, figure_dict, price_dict
 from paceline.report.cells import name_cell
+from paceline.report.figures import json_text
 
 if TYPE_CHECKING:
     from paceline.advisor.bills import BilledOffer, Bills
@@ -31,7 +31,7 @@ def bills_dict(bills: "Bills") -> dict[str, Any]:
 
 def bills_json(bills: "Bills") -> str:
     """The document as text, with a line end."""
-    return json.dumps(bills_dict(bills), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(bills_dict(bills))
 
 
 CSV_HEAD = (

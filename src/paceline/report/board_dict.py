@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.report.board_figures import FIGURES
 from paceline.report.cells import name_cell
+from paceline.report.figures import json_text
 
 if TYPE_CHECKING:
     from paceline.advisor.bill import Bill
@@ -84,7 +84,7 @@ def board_dict(board: "Board") -> dict[str, Any]:
 
 def board_json(board: "Board") -> str:
     """The document as text, with a line end."""
-    return json.dumps(board_dict(board), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(board_dict(board))
 
 
 def row_dict(row: "BoardRow") -> dict[str, Any]:

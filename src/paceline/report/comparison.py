@@ -1,6 +1,5 @@
 """Two reports side by side: what differs, by how much, and with what certainty."""
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 from paceline.report.differences import differences, interleaved
 from paceline.report.evidence import over_whole_run
+from paceline.report.figures import json_text
 from paceline.report.job_sides import JobSides, Saving
 from paceline.report.model import Report
 from paceline.report.trust import VerdictName
@@ -74,7 +74,7 @@ class ComparisonReport:
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def compare_reports(

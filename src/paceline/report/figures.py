@@ -1,5 +1,6 @@
 """Figures as JSON has them: no NaN, no infinity."""
 
+import json
 import math
 from typing import Any
 
@@ -7,6 +8,11 @@ from paceline.stats.quantiles import Estimate
 from paceline.stats.summary import Summary
 
 QUANTILES = ("p50", "p90", "p95", "p99")
+
+
+def json_text(document: Any) -> str:
+    """A document as JSON for a file, with a line end. Raises ValueError for a NaN or an infinity."""
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def number(value: float | None) -> float | None:

@@ -1,12 +1,11 @@
 """How an offer feels, in words: for the terminal, and as `paceline.instant/1`."""
 
-import json
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.thresholds import Threshold, thresholds
-from paceline.report.figures import clean
+from paceline.report.figures import clean, json_text
 from paceline.report.words import printable
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def instant_json(found: "Sequence[tuple[OfferEvidence, Sequence[InstantVerdict]]
         for evidence, verdicts in found
     ]
     document = {"schema": SCHEMA, "offers": clean(offers)}
-    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _verdict_dict(verdict: "InstantVerdict") -> dict[str, Any]:

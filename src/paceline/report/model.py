@@ -1,6 +1,5 @@
 """A report: one model of what a run has shown, for every renderer. As JSON it is `paceline.report/1`."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy.typing as npt
 from paceline.report.cost import NOT_ASKED, RunCost
 from paceline.report.evidence import Evidence, gather
 from paceline.report.facts import trust_facts
-from paceline.report.figures import clean, metric_dict, number
+from paceline.report.figures import clean, json_text, metric_dict, number
 from paceline.report.job_figures import turns_dict
 from paceline.report.trust import Trust, assess
 from paceline.report.words import sentence_list
@@ -172,7 +171,7 @@ class Report:
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def build_report(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from paceline.report.figures import clean
+from paceline.report.figures import clean, json_text
 from paceline.report.study_drift import drifted
 from paceline.store.studies import StoredStudy, StudyManifest, StudyStep
 
@@ -166,7 +166,7 @@ class StudyReport:
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def build_study_report(study: StoredStudy) -> StudyReport:

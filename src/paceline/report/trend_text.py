@@ -1,12 +1,11 @@
 """Offers over time, in words: for the terminal, and as `paceline.trend/1`."""
 
-import json
 import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from paceline.report.figures import clean
+from paceline.report.figures import clean, json_text
 from paceline.report.words import printable
 from paceline.units import format_number
 
@@ -89,7 +88,7 @@ def trends_text(trends: "Sequence[Trend]") -> str:
 def trends_json(trends: "Sequence[Trend]") -> str:
     """`paceline.trend/1` (docs/guides/trend.md)."""
     document = {"schema": SCHEMA, "offers": [clean(_dict(one)) for one in trends]}
-    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _dict(one: "Trend") -> dict[str, Any]:

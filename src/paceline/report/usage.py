@@ -2,13 +2,13 @@
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from paceline.report.cells import name_cell, usd_words
+from paceline.report.figures import json_text
 from paceline.report.words import printable, shorten
 from paceline.store.usage import Usage, UsageRow
 from paceline.units import format_number
@@ -86,7 +86,7 @@ def usage_dict(usage: Usage) -> dict[str, Any]:
 
 def usage_json(usage: Usage) -> str:
     """The document as text, with a line end."""
-    return json.dumps(usage_dict(usage), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(usage_dict(usage))
 
 
 CSV_FIGURES = (

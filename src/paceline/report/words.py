@@ -224,8 +224,8 @@ def workload_words(workload: dict[str, Any], protocol: str = "") -> str:
 
 
 def _probe_words(probe: dict[str, Any], workload: dict[str, Any]) -> list[str]:
-    families = probe.get("families") or ()
-    kinds = f"{len(families)} families" if len(families) > 1 else str(families[0])
+    families = [str(name) for name in probe.get("families") or ()]
+    kinds = families[0] if len(families) == 1 else f"{len(families)} families"
     limit = f"answers of at most {workload['max_tokens']} tokens" if workload.get("max_tokens") else ""
     return [part for part in (f"{probe.get('items')} problems of {kinds}", limit) if part]
 

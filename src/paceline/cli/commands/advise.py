@@ -213,7 +213,7 @@ def advise(evidence: EvidenceFlags, asked: AskedFlags, result: ResultFlags, more
 
 def _tell(advice: "Advice", result: ResultFlags) -> None:
     """Print it, and write what was asked for; what goes to stdout as data is alone there."""
-    from paceline.cli.output import STDOUT, talk, write_output
+    from paceline.cli.output import ASK_AGAIN, STDOUT, talk, write_output, write_outputs
 
     config = None
     if result.emit is not None:
@@ -222,14 +222,11 @@ def _tell(advice: "Advice", result: ResultFlags) -> None:
         config = gateway_config(advice)
     data_on_stdout = STDOUT in result.paths().values() or (config is not None and result.out is None)
     _print(advice, result, on_stderr=data_on_stdout)
-    for option, path in result.paths().items():
-        if path is not None and option != "--out":
-            write_output(path, _rendered(advice, option), hint="ask again, and write elsewhere")
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    paths = {option: path for option, path in result.paths().items() if option != "--out"}
+    write_outputs(paths, lambda option: _rendered(advice, option), hint=ASK_AGAIN)
     if config is not None:
         target = result.out or STDOUT
-        write_output(target, config, hint="ask again, and write elsewhere")
+        write_output(target, config, hint=ASK_AGAIN)
         if target != STDOUT:
             talk(f"wrote {target}; `paceline gateway check --config {target}` says whether it is fine")
 

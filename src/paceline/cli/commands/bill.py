@@ -96,17 +96,14 @@ def bill(  # noqa: PLR0917
 
 
 def _show(bills: "Bills", json: Path | None, csv: Path | None) -> None:
-    from paceline.cli.output import STDOUT, harmless, talk, write_output
+    from paceline.cli.output import ASK_AGAIN, STDOUT, harmless, write_outputs
     from paceline.report.bill_dict import bills_csv, bills_json
     from paceline.report.bill_text import bills_text
 
     if STDOUT not in (json, csv):
         typer.echo(harmless(bills_text(bills)), nl=False)
-    for path, written in ((json, bills_json), (csv, bills_csv)):
-        if path is not None:
-            write_output(path, written(bills), hint="ask again, and write elsewhere")
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    renderers = {"--json": bills_json, "--csv": bills_csv}
+    write_outputs({"--json": json, "--csv": csv}, lambda option: renderers[option](bills), hint=ASK_AGAIN)
 
 
 def _check(refs: list[str] | None, workload: str | None, model: list[str] | None, tier: str | None) -> None:

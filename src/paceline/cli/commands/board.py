@@ -77,7 +77,7 @@ def board(  # noqa: PLR0917
     from paceline.catalogue.price_book import PriceBook
     from paceline.cli.choosing import known_offers
     from paceline.cli.moments import parse_moment
-    from paceline.cli.output import STDOUT, check_outputs, talk, write_output
+    from paceline.cli.output import ASK_AGAIN, STDOUT, check_outputs, write_outputs
     from paceline.store.paths import home
 
     known = known_offers()
@@ -97,11 +97,7 @@ def board(  # noqa: PLR0917
     found = build_board(query, PriceBook.load(home(), prices, known), watch=watch)
     if STDOUT not in paths.values():
         _print(found)
-    for option, path in paths.items():
-        if path is not None:
-            write_output(path, _rendered(found, option), hint="ask again, and write elsewhere")
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    write_outputs(paths, lambda option: _rendered(found, option), hint=ASK_AGAIN)
     return 0
 
 

@@ -29,10 +29,10 @@ def demo(
         measure_both,
         nothing_to_compare,
         print_comparison,
-        write_comparison,
+        rendered_comparison,
     )
     from paceline.cli.defaults import settings
-    from paceline.cli.output import check_outputs, talk
+    from paceline.cli.output import check_outputs, talk, write_outputs
     from paceline.cli.render import print_report
     from paceline.measure.calibrate import calibrate, load_calibration, save_calibration, stale_reasons
     from paceline.measure.job import prepare
@@ -60,7 +60,7 @@ def demo(
         print_report(report)
     typer.echo("\n== B against A\n")
     print_comparison(comparison)
-    write_comparison(comparison, {"--html": html})
+    write_outputs({"--html": html}, lambda option: rendered_comparison(comparison, option))
     talk("both are stored: `paceline board` shows them side by side, `paceline dashboard` in the browser")
     return 1 if failed(pair, comparison) else 0
 

@@ -33,7 +33,7 @@ def instant(
     from paceline.advisor.digests import all_digests, keep
     from paceline.advisor.evidence import pooled
     from paceline.cli.choosing import known_offers
-    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, write_output
+    from paceline.cli.output import ASK_AGAIN, STDOUT, check_outputs, harmless, talk, write_outputs
     from paceline.report.instant_text import instant_json, instant_text
     from paceline.report.model import build_report
     from paceline.store.runs import open_run
@@ -52,10 +52,7 @@ def instant(
     found = [(one, verdicts.instant(one, modes)) for one in mine]
     if json != STDOUT:
         typer.echo(harmless(instant_text(found)), nl=False)
-    if json is not None:
-        write_output(json, instant_json(found), hint="ask again, and write elsewhere")
-        if json != STDOUT:
-            talk(f"wrote {json}")
+    write_outputs({"--json": json}, lambda _: instant_json(found), hint=ASK_AGAIN)
     for one in invalid:
         talk(f"run {one.run_id} is invalid, and is not judged: {one.reasons[0] if one.reasons else 'see it'}")
     return 0 if found else 1

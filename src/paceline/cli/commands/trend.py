@@ -33,7 +33,7 @@ def trend(
     from paceline.advisor.trend import trends
     from paceline.cli.choosing import known_offers
     from paceline.cli.moments import parse_moment
-    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, write_output
+    from paceline.cli.output import ASK_AGAIN, STDOUT, check_outputs, harmless, write_outputs
     from paceline.report.trend_text import trends_json, trends_text
 
     name = _figure(figure)
@@ -54,10 +54,7 @@ def trend(
     found = trends(mine, name)
     if json != STDOUT:
         typer.echo(harmless(trends_text(found)), nl=False)
-    if json is not None:
-        write_output(json, trends_json(found), hint="ask again, and write elsewhere")
-        if json != STDOUT:
-            talk(f"wrote {json}")
+    write_outputs({"--json": json}, lambda _: trends_json(found), hint=ASK_AGAIN)
     return 0
 
 

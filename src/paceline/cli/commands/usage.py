@@ -44,7 +44,15 @@ def usage(  # noqa: PLR0917
     from dataclasses import replace
 
     from paceline.cli.moments import parse_moment
-    from paceline.cli.output import STDOUT, check_outputs, harmless, talk, terminal_columns, write_output
+    from paceline.cli.output import (
+        ASK_AGAIN,
+        STDOUT,
+        check_outputs,
+        harmless,
+        talk,
+        terminal_columns,
+        write_outputs,
+    )
     from paceline.control.keys import KeyStore
     from paceline.report import usage as render
     from paceline.store.paths import home
@@ -79,11 +87,7 @@ def usage(  # noqa: PLR0917
         width = None if columns is None else max(columns, render.WIDTH)
         typer.echo(harmless(render.usage_text(found, width)), nl=False)
     renderers = {"--csv": render.usage_csv, "--json": render.usage_json}
-    for option, path in paths.items():
-        if path is not None:
-            write_output(path, renderers[option](found), hint="ask again, and write elsewhere")
-            if path != STDOUT:
-                talk(f"wrote {path}")
+    write_outputs(paths, lambda option: renderers[option](found), hint=ASK_AGAIN)
     if found.unread_lines:
         talk(f"warning: {found.unread_lines:,} lines of the ledger could not be read, and are in no figure:")
         for line in found.unread[:5]:

@@ -1,6 +1,5 @@
 """A run under several definitions: one model for the text and for `paceline.conformance/1`."""
 
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +8,7 @@ from paceline.report.conformance.definition import METRICS, Definition, Differen
 from paceline.report.conformance.figures import NOTHING, QUANTILES, Figure
 from paceline.report.conformance.parts import new_connections
 from paceline.report.conformance.recording import Recording, recording_of
+from paceline.report.figures import json_text
 from paceline.report.imported import RATES, hidden_metrics
 from paceline.report.model import Report
 from paceline.stats.metrics import METRICS as OWN_METRICS
@@ -92,7 +92,7 @@ class Conformance:
 
     def to_json(self) -> str:
         """The document as text, with a line end."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        return json_text(self.to_dict())
 
 
 def conformance(report: Report, tools: list[Definition]) -> Conformance:
