@@ -55,6 +55,12 @@ def test_the_policy_lets_nothing_stand_in_a_page() -> None:
         ("127.0.0.1:8090/x", False),
         ("127.0.0.1:x", False),
         ("[::1", False),
+        ("LOCALHOST:8090", True),
+        ("localhost.", False),
+        ("localhost?x=evil", False),
+        ("localhost#evil", False),
+        ("localhost\\@evil", False),
+        ("0.0.0.0:8090", False),
         ("", False),
     ],
 )
@@ -77,6 +83,9 @@ def test_a_name_that_was_pointed_here_is_refused(home: Path, host: str, good: bo
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
         {"sec-fetch-site": "none"},
+        {"origin": "http://127.0.0.1:8090", "sec-fetch-site": "cross-site"},
+        {"origin": "http://[::1"},
+        {"origin": ""},
     ],
 )
 def test_another_site_changes_nothing_even_with_the_token(
@@ -92,6 +101,36 @@ def test_without_the_token_nothing_changes(empty: TestClient, token: str | bytes
     answer = empty.post("/race/start", json={}, headers=headers)  # type: ignore[arg-type]
     assert answer.status_code == 401
     assert empty.post("/enter", headers=headers).status_code == 401  # type: ignore[arg-type]
+
+
+FRAME = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+PICTURE = {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+STREAM = {"sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "odd"])
+def test_another_site_leads_here_and_has_no_part_of_it_worked_out(empty: TestClient, site: str) -> None:
+    headers = {"sec-fetch-site": site}
+    for part in (FRAME, PICTURE, STREAM, {}):
+        for path in ("/", "/live/events", "/api/board"):
+            assert empty.get(path, headers={**headers, **part}).status_code == 403
+    assert empty.get("/runs", headers={**headers, **LINK}).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin"])
+def test_its_own_pages_and_who_types_its_address_get_all(empty: TestClient, site: str) -> None:
+    for part in (FRAME, PICTURE, STREAM, LINK):
+        assert empty.get("/runs", headers={"sec-fetch-site": site, **part}).status_code == 200
+
+
+def test_behind_a_proxy_with_tls_the_browser_vouches_for_the_page(home: Path) -> None:
+    client = client_of(state_at(home, "127.0.0.1", "mine.example"))
+    headers = {TOKEN_HEADER: TOKEN, "host": "mine.example", "origin": "https://mine.example"}
+    own = {**headers, "sec-fetch-site": "same-origin"}
+    assert client.post("/enter", headers=own).status_code == 204
+    assert client.post("/enter", headers=headers).status_code == 403
+    assert client.post("/enter", headers={**own, "origin": "https://evil.example"}).status_code == 403
 
 
 def test_a_cookie_does_not_let_change(home: Path) -> None:

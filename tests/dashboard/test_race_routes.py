@@ -76,6 +76,13 @@ def test_a_race_needs_the_token(tmp_path: Path, headers: dict[str, str]) -> None
     assert answer.status_code == 401
 
 
+@pytest.mark.parametrize("body", [b"", b"[" * 200_000, b"{", b"[]", b"\xff", b"1" * 5000, b'{"lanes": NaN}'])
+def test_a_body_that_is_no_order_is_refused(tmp_path: Path, body: bytes) -> None:
+    answer = client(tmp_path, *URLS).post("/race/start", content=body, headers=WITH_TOKEN)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+
+
 def test_a_race_cannot_be_started_by_a_link(tmp_path: Path) -> None:
     assert client(tmp_path, *URLS).get("/race/start", headers=WITH_TOKEN).status_code == 405
 

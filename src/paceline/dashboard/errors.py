@@ -1,8 +1,5 @@
 """What a page says when something is wrong: no traceback, and what to do."""
 
-import os
-import tempfile
-import traceback
 from collections.abc import Awaitable, Callable
 
 from starlette.exceptions import HTTPException
@@ -29,7 +26,7 @@ async def _known(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return _said(request, 404, f"there is no page {request.url.path}", "the pages are above")
+        return _said(request, 404, f"there is no page {request.scope['path']}", "the pages are above")
     answer = _said(request, error.status_code, error.detail, None)
     answer.headers.update(error.headers or {})
     return answer
@@ -54,10 +51,7 @@ async def _too_large(_: Request, __: Exception) -> Response:
 
 
 async def unexpected(request: Request, error: Exception) -> Response:
-    """What nobody has thought of: the page names its kind alone, the traceback goes to a file."""
-    state: State = request.app.state.paceline
-    where = _keep_traceback(error)
-    state.say(f"unexpected: {type(error).__name__} on {request.url.path}; the traceback is in {where}")
+    """What nobody has thought of: the page names its kind alone; the guard tells of it in the terminal."""
     hint = "the terminal that the dashboard runs in says where its traceback is; please report it"
     return _said(request, 500, f"unexpected: {type(error).__name__}", hint)
 
@@ -80,10 +74,10 @@ def _status(error: PacelineError) -> int:
 
 
 def _said(request: Request, status: int, message: str, hint: str | None) -> Response:
-    if request.url.path.startswith("/api/"):
+    if request.scope["path"].startswith("/api/"):
         return JSONResponse({"schema": SCHEMA, "error": message, "hint": hint}, status)
     title = {404: "Not found", 400: "That cannot be asked", 503: "Busy"}.get(status, "Something is wrong")
-    first = request.url.path.split("/")[1]
+    first = request.scope["path"].lstrip("/").split("/")[0]
     back = f"/{first}" if first in ("runs", "studies") else "/"
     name = {"/runs": "all runs", "/studies": "all studies"}.get(back, "the board")
     context = {"title": title, "message": _sentence(message), "hint": hint, "back": back, "back_name": name}
@@ -92,13 +86,3 @@ def _said(request: Request, status: int, message: str, hint: str | None) -> Resp
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _keep_traceback(error: Exception) -> str:
-    try:
-        descriptor, name = tempfile.mkstemp(prefix="paceline-", suffix=".traceback.txt")
-        with os.fdopen(descriptor, "w") as file:
-            file.write("".join(traceback.format_exception(error)))
-    except OSError:
-        return "no file, as none could be written"
-    return name

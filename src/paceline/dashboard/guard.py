@@ -1,7 +1,6 @@
 """What stands before every page: who may call, what may change, how much may come, what browsers are told."""
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -9,6 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from paceline.dashboard.state import State
+from paceline.dashboard.unexpected import tell_unexpected
 
 TOKEN_HEADER = "x-paceline-token"
 ENTER = "/enter"
@@ -63,7 +63,11 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, told)
             return
-        await self.app(scope, _bounded(receive), told)
+        try:
+            await self.app(scope, _bounded(receive), told)
+        except Exception as error:
+            # The page has said it, where one could still be sent; otherwise the server hangs up.
+            tell_unexpected(self._state, scope["path"], error)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -74,6 +78,8 @@ class Guard:
                 421,
             )
         if scope["method"] in _READING:
+            if _is_for_another_page(headers):
+                return PlainTextResponse("Another page may lead here, and hold nothing of this.\n", 403)
             return None if self._may_read(scope, headers) else _token_needed(scope)
         if not _is_from_here(headers, scope["scheme"]):
             return PlainTextResponse("A page of another site may not ask for this.\n", 403)
@@ -129,11 +135,24 @@ def _token_needed(scope: Scope) -> Response:
 
 def _is_from_here(headers: Headers, scheme: str) -> bool:
     """Whether a page of this dashboard asks, or no browser at all: programs send neither header."""
-    origin = headers.get("origin")
-    if origin is not None:
-        parts = urlsplit(origin)
-        return (parts.scheme, parts.netloc) == (scheme, headers.get("host"))
-    return headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    site, origin, host = (headers.get(name) for name in ("sec-fetch-site", "origin", "host"))
+    if site not in (None, "same-origin"):
+        return False
+    if origin is None or origin == f"{scheme}://{host}":
+        return True
+    # A proxy in front speaks TLS, and the browser, whom no page can make say it, calls its page our own.
+    return site is not None and origin == f"https://{host}"
+
+
+def _is_for_another_page(headers: Headers) -> bool:
+    """Whether a page of another site wants this as a part of itself: a picture, a frame, a stream.
+
+    It could not read it, but it could make this machine work, take places of those who watch, and tell from
+    the time that it takes what is stored here. To follow a link is no such thing.
+    """
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return False
+    return headers.get("sec-fetch-mode") != "navigate" or headers.get("sec-fetch-dest") != "document"
 
 
 def _length(headers: Headers) -> int:

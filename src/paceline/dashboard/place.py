@@ -86,7 +86,8 @@ def _host_of(header: str | None) -> str | None:
         _ = parts.port
     except ValueError:
         return None
-    return None if parts.username is not None or parts.path else parts.hostname
+    # Nothing but a host and its port.
+    return parts.hostname if parts.netloc == header and "@" not in header else None
 
 
 def _is_address(host: str) -> bool:

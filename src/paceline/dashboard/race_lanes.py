@@ -3,7 +3,6 @@
 A browser names one of them; it never names a URL, or the dashboard would ask whatever a page wants it to.
 """
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from paceline.advisor.identity import STANDARD, KnownOffer, OfferKey, known_offe
 from paceline.control.config import Config, GatewayConfig, OfferConfig
 from paceline.control.credentials import ca_pem, credentials
 from paceline.control.listening import read_listening
-from paceline.control.lock import LOCK_NAME
+from paceline.control.lock import is_held
 from paceline.control.problems import GatewayConfigError
 from paceline.control.read import read_config
 from paceline.endpoints.target import Target, printable
@@ -114,7 +113,7 @@ def find_lanes(
     settings = _config(config, notes)
     if settings is not None:
         found += [_of_offer(offer, known) for offer in settings.offers]
-        if gateway_runs(home):
+        if is_held(home):
             found += _of_gateway(settings, gateway_url(settings.gateway, home), gateway_key_env)
     found += [_of_url(number, url) for number, url in enumerate(urls)]
     there = {(one.endpoint, one.model, _frozen(one.extra)) for one in found}
@@ -124,21 +123,6 @@ def find_lanes(
             there.add(name)
             found.append(lane)
     return Lanes(tuple(_checked(one) for one in found), tuple(notes))
-
-
-def gateway_runs(home: Path) -> bool:
-    """Whether a gateway of this home is up."""
-    try:
-        handle = os.open(home / "gateway" / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def _checked(lane: Lane) -> Lane:

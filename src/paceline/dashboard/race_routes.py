@@ -154,7 +154,7 @@ def _price(state: State, lane: Lane) -> Price | PriceUnknown:
 async def _document(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(await request.body())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageError("the body is no JSON") from None
     if not isinstance(found, dict):
         raise UsageError("the body is no JSON object")

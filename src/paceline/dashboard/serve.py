@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from starlette.types import ASGIApp
 
+from paceline.dashboard.connection import MOST_CONNECTIONS, Connection
 from paceline.dashboard.state import State
 
 # Answers that are being written may end; streams have been told to.
 _GRACE_S = 1
-_MOST_CONNECTIONS = 256
 _IDLE_S = 30
 _MOST_HEAD_BYTES = 32 * 1024
 
@@ -40,11 +40,11 @@ async def _serve(app: ASGIApp, state: State, listening: socket.socket, ready: Ca
             access_log=False,
             lifespan="off",
             ws="none",
-            http="h11",
+            http=Connection,
             loop="asyncio",
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_CONNECTIONS,
+            limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=_IDLE_S,
             timeout_graceful_shutdown=_GRACE_S,
             h11_max_incomplete_event_size=_MOST_HEAD_BYTES,

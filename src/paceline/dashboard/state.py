@@ -25,7 +25,7 @@ class State:
     offers, read anew for each page; raises ConfigError. price_file: in place of the home's prices.toml.
     gateway_url: where a gateway has its metrics, where the user has said so. reading: how many runs were read
     of those that were not read before, while they are. say: a line for the person at the terminal. closing:
-    set when the dashboard ends; whatever streams ends then.
+    set when the dashboard ends; whatever streams ends then. tracebacks: those that were kept, and where.
     """
 
     home: Path
@@ -39,6 +39,7 @@ class State:
     say: Callable[[str], None] = lambda _: None
     work: Work = field(default_factory=Work)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    tracebacks: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def is_private(self) -> bool:
