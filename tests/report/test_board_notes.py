@@ -8,6 +8,7 @@ from paceline.advisor.board import Board, BoardQuery, Choice, Elsewhere
 from paceline.advisor.digests import Problem
 from paceline.advisor.figures import Figure
 from paceline.advisor.identity import OfferKey
+from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_notes import (
     bill_lines,
     choice_lines,
@@ -86,6 +87,20 @@ def test_each_reason_for_nothing_is_said_once_with_its_offers() -> None:
     rows[0] = row(TRUTHS[0], figures={**nothing, "usd_per_job": unpriced, "tok_s_per_usd": unpriced})
     assert missing_notes(board(rows=rows))[1:] == [
         "USD/job and tok/s per USD: state it (gpt-oss-120b @ cerise)."
+    ]
+
+
+def test_prices_that_are_not_known_are_asked_for_once() -> None:
+    rows = []
+    for truth in TRUTHS[:2]:
+        hint = f'state it in prices.toml: [[price]] with model = "{truth.model}", and as_of'
+        why = f"genai-prices knows no price of {truth.model} at {truth.provider}"
+        unpriced = Figure(None, note=f"unknown: {why}; {hint}")
+        one = row(truth, figures={"usd_per_job": unpriced, "tok_s_per_usd": unpriced})
+        rows.append(replace(one, price=PriceUnknown(why, hint)))
+    assert missing_notes(board(rows=rows)) == [
+        "USD/job and tok/s per USD: unknown: genai-prices knows no price; state it in prices.toml: [[price]] "
+        "with model, and as_of (all offers)."
     ]
 
 

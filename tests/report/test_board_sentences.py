@@ -84,3 +84,31 @@ def test_who_is_first_and_who_may_be_so_too() -> None:
 def test_higher_is_better_where_it_is() -> None:
     found = points(("A", sure(1), sure(0.7)), ("B", sure(1), sure(0.9)))
     assert first_words(found, "y", "capability").startswith("B solves most; A is next, and has 0.78 times")
+
+
+def test_one_end_of_an_interval_is_enough_to_tell_two_apart() -> None:
+    """The other needs 290 ms at least; how much more is not known."""
+    found = points(("A", sure(1), sure(100.0)), ("B", sure(1), Figure(310.0, 290.0, None, 9, needs_n=40)))
+    assert first_words(found, "y", "ttft_p95_ms") == (
+        "A has the shortest slow TTFT; B is next, and has a TTFT p95 that is higher, not known by how much."
+    )
+    assert [one.name for one in alike_best(found, "ttft_p95_ms")] == ["A"]
+
+
+def test_too_little_data_is_not_called_alike() -> None:
+    found = points(
+        ("A", sure(1), sure(100.0)),
+        ("B", sure(1), sure(101.0)),
+        ("C", sure(1), Figure(120.0, n=3, needs_n=9)),
+    )
+    assert first_words(found, "y", "ttft_p50_ms") == (
+        "A has the shortest TTFT, but cannot be told apart from B, and there is too little data to tell it "
+        "from C."
+    )
+
+
+def test_rivals_of_the_best_of_two_figures_are_named() -> None:
+    found = points(
+        ("A", sure(10.0), sure(300.0)), ("B", sure(4.0), sure(150.0)), ("C", sure(10.0), sure(301.0))
+    )
+    assert two_figures_words(found, BILL, SPEED).startswith("C writes fastest (or A) and B is cheapest;")

@@ -31,8 +31,8 @@ def test_a_value_without_an_interval_says_what_is_missing() -> None:
 def test_a_figure_that_is_not_known_says_why_and_sorts_last() -> None:
     (local,) = [one for one in table_context(board())["rows"] if one["full"] == "gpt-oss-20b @ local"]
     cell = {one["name"]: one for one in local["cells"]}["usd_per_job"]
-    assert (cell["text"], cell["value"], cell["bar"]) == ("-", "", None)
-    assert cell["note"] == "no price known: add it to prices.toml"
+    assert (cell["text"], cell["value"], cell["bar"]) == ("no price known", "", None)
+    assert (cell["note"], cell["whole_note"]) == ("", "no price known: add it to prices.toml")
 
 
 def test_the_best_of_a_column_are_all_that_may_be_it() -> None:
@@ -75,12 +75,17 @@ def test_an_empty_board_has_an_empty_table() -> None:
     assert table_context(empty_board())["rows"] == []
 
 
-def test_a_long_note_is_cut_in_its_cell_and_whole_beside_it() -> None:
-    why = "unknown: no list of prices knows what this model costs at this provider by now; state it in prices"
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("unknown: genai-prices knows no price of it; state it in prices.toml", "unknown"),
+        ("not probed: paceline capability run URL --model M", "not probed"),
+        ("beyond what was waited for", "beyond what was waited for"),
+    ],
+)
+def test_a_cell_says_in_few_words_that_a_figure_is_missing_and_all_beside_it(why: str, said: str) -> None:
     one = row(TRUTHS[0], figures={"usd_per_job": Figure(None, note=why)})
     cell = {cell["name"]: cell for cell in table_context(board(rows=[one]))["rows"][0]["cells"]}[
         "usd_per_job"
     ]
-    assert cell["note"].endswith("...")
-    assert len(cell["note"]) <= 66
-    assert cell["whole_note"] == why
+    assert (cell["text"], cell["note"], cell["whole_note"]) == (said, "", why)

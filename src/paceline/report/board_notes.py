@@ -5,8 +5,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_figures import FIGURES
-from paceline.report.board_words import ends_of, full_name, interval_words, times_words, value_words
+from paceline.report.board_words import (
+    ends_of,
+    figures_standing,
+    full_name,
+    interval_words,
+    times_words,
+    value_words,
+)
 from paceline.report.words import printable, sentence_list
 from paceline.stats.mover import ratio
 
@@ -67,7 +75,8 @@ def _next_words(name: str, known: Sequence["BoardRow"]) -> str:
     second = full_name(known[1].key)
     ends = [ends_of(row.figures[name]) for row in known[:2]]
     if ends[0] is None or ends[1] is None:
-        return f"; too little data to tell it from {second}"
+        apart = figures_standing(known[0].figures[name], known[1].figures[name]) == "apart"
+        return f"; next {second}" if apart else f"; too little data to tell it from {second}"
     found = ratio(ends[1], ends[0])
     if found is None:
         return f"; next {second}"
@@ -99,9 +108,8 @@ def missing_notes(board: "Board") -> list[str]:
         for row in board.rows:
             figure = row.figures[name]
             if figure.value is None and figure.lo is None:
-                found.setdefault((printable(figure.note or "not known"), full_name(row.key)), []).append(
-                    info.label
-                )
+                why = _without_name(printable(figure.note or "not known"), row)
+                found.setdefault((why, full_name(row.key)), []).append(info.label)
     reasons: dict[tuple[str, str], list[str]] = {}
     for (why, offer), labels in found.items():
         reasons.setdefault((sentence_list(labels), why), []).append(offer)
@@ -109,6 +117,18 @@ def missing_notes(board: "Board") -> list[str]:
         f"{labels}: {why} ({'all offers' if len(offers) == len(board.rows) > 1 else _some(offers)})."
         for (labels, why), offers in reasons.items()
     ]
+
+
+def _without_name(why: str, row: "BoardRow") -> str:
+    """A reason without the offer's own names, so that it is said once of all that it is true of."""
+    if not isinstance(row.price, PriceUnknown):
+        return why
+    names = {printable(digest.model or "") for digest in row.evidence.digests} | {printable(row.key.model)}
+    for name in names:
+        why = why.replace(f" of {name} at {printable(row.key.provider)}", "").replace(
+            f'model = "{name}"', "model"
+        )
+    return why
 
 
 def short_note(board: "Board") -> list[str]:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from paceline.report.board_points import Better, Point, best, better_of
-from paceline.report.board_words import ends_of, times_words
+from paceline.report.board_words import ends_of, figures_standing, most_named, times_words
 from paceline.report.words import sentence_list
 from paceline.stats.mover import Ends, ratio
 
 if TYPE_CHECKING:
     from paceline.advisor.figures import Figure
-
-_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,7 @@ def apart(a: "Figure", b: "Figure") -> Ends | None:
 
 def alike(a: "Figure", b: "Figure") -> bool:
     """Whether two figures cannot be told apart, by their intervals or for want of one."""
-    found = apart(a, b)
-    return found is None or found.lo <= 1.0 <= found.hi
+    return figures_standing(a, b) != "apart"
 
 
 def two_figures_words(points: Sequence[Point], x: str, y: str) -> str:
@@ -61,7 +58,10 @@ def two_figures_words(points: Sequence[Point], x: str, y: str) -> str:
     if len(known) == 1:
         return f"{first.name} is the only offer with both figures."
     if first == second:
-        return f"{first.name} {PHRASES[y].best} and {PHRASES[x].best}."
+        return (
+            f"{first.name} {PHRASES[y].best}{_rivals(known, first, 'y')} "
+            f"and {PHRASES[x].best}{_rivals(known, first, 'x')}."
+        )
     like = [one for one in known if one != first and alike(one.y, first.y) and _clearly_better(one, first, x)]
     rival = best(like, "x", better_of(x))
     if rival is not None:
@@ -72,9 +72,16 @@ def two_figures_words(points: Sequence[Point], x: str, y: str) -> str:
     if alike(first.x, second.x) and alike(first.y, second.y):
         return f"{first.name} and {second.name} cannot be told apart in either figure."
     return (
-        f"{first.name} {PHRASES[y].best} and {second.name} {PHRASES[x].best}; beside it, {first.name} "
+        f"{first.name} {PHRASES[y].best}{_rivals(known, first, 'y')} and {second.name} "
+        f"{PHRASES[x].best}{_rivals(known, second, 'x')}; beside it, {first.name} "
         f"{_both(_times_of(y, first.y, second.y), _times_of(x, first.x, second.x))}."
     )
+
+
+def _rivals(points: Sequence[Point], first: Point, axis: Literal["x", "y"]) -> str:
+    """Who may be as good as the first; nothing where all are told apart from it."""
+    like = [one.name for one in points if one != first and alike(getattr(one, axis), getattr(first, axis))]
+    return f" (or {', '.join(most_named(like))})" if like else ""
 
 
 def _both(one: str, other: str) -> str:
@@ -85,12 +92,21 @@ def _both(one: str, other: str) -> str:
 def _times_of(name: str, a: "Figure", b: "Figure") -> str:
     found = apart(a, b)
     if found is None:
-        return f"has a {PHRASES[name].noun} that is not known well enough to compare"
+        return f"has a {PHRASES[name].noun} that is {_bounded(a, b)}"
     if found.lo <= 1.0 <= found.hi:
         return f"cannot be told apart in {PHRASES[name].noun}"
     if name == "usd_per_job":
         return f"costs {times_words(found)} as much"
     return f"has {times_words(found)} the {PHRASES[name].noun}"
+
+
+def _bounded(a: "Figure", b: "Figure") -> str:
+    """What open intervals tell."""
+    if a.lo is not None and b.hi is not None and a.lo > b.hi:
+        return "higher, not known by how much"
+    if a.hi is not None and b.lo is not None and a.hi < b.lo:
+        return "lower, not known by how much"
+    return "not known well enough to compare"
 
 
 def _clearly_better(one: Point, other: Point, x: str) -> bool:
@@ -107,16 +123,16 @@ def first_words(points: Sequence[Point], axis: Literal["x", "y"], name: str) -> 
     if first is None:
         return "No offer has this figure yet."
     others = [one for one in points if one != first and getattr(one, axis).value is not None]
-    like = [one.name for one in others if alike(getattr(one, axis), getattr(first, axis))]
     if not others:
         return f"{first.name} is the only offer with this figure."
-    if like:
-        named = (
-            like
-            if len(like) <= _MOST_NAMED
-            else [*like[: _MOST_NAMED - 1], f"{len(like) - _MOST_NAMED + 1} more"]
-        )
-        return f"{first.name} {PHRASES[name].best}, but cannot be told apart from {sentence_list(named)}."
+    held = [(one.name, figures_standing(getattr(one, axis), getattr(first, axis))) for one in others]
+    like = [name for name, found in held if found == "alike"]
+    short = [name for name, found in held if found == "unknown"]
+    if like or short:
+        parts = [f"cannot be told apart from {sentence_list(most_named(like))}"] if like else []
+        if short:
+            parts.append(f"there is too little data to tell it from {sentence_list(most_named(short))}")
+        return f"{first.name} {PHRASES[name].best}, but {', and '.join(parts)}."
     second = best(others, axis, better)
     assert second is not None
     return (

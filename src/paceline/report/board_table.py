@@ -7,7 +7,7 @@ from paceline.report.board_figures import FIGURES, FigureInfo
 from paceline.report.board_notes import MARKS
 from paceline.report.board_points import JOBS_CHARTED, Point, better_of, charted
 from paceline.report.board_sentences import alike_best
-from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
+from paceline.report.board_words import figure_words, full_name, interval_words, missing_words, reason_words
 from paceline.report.words import printable, shorten
 
 if TYPE_CHECKING:
@@ -86,9 +86,11 @@ def _cell(info: FigureInfo, figure: "Figure", scale: float, *, best: bool) -> di
         "name": info.name,
         "label": _label(info),
         "unit": _unit(info),
-        "text": figure_words(info.name, figure),
+        "text": reason_words(figure)
+        if value is None and figure.lo is None
+        else figure_words(info.name, figure),
         "span": interval_words(info.name, figure),
-        "note": shorten(missing_words(figure).split(";")[0], _NOTE),
+        "note": "" if value is None and figure.lo is None else shorten(reason_words(figure), _NOTE),
         "whole_note": missing_words(figure),
         # The plain number: what the page sorts by; nothing where there is none.
         "value": "" if value is None else repr(float(value)),

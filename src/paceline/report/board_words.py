@@ -1,12 +1,13 @@
 """How offers and their figures are said on boards, in charts and in sentences: the same everywhere."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from paceline.report.board_figures import FIGURES
 from paceline.report.cells import usd_words
 from paceline.report.words import printable
-from paceline.stats.mover import Ends
+from paceline.stats.mover import Ends, ratio
 from paceline.units import format_number
 
 if TYPE_CHECKING:
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from paceline.advisor.identity import OfferKey
 
 STANDARD = "standard"
+
+Standing = Literal["apart", "alike", "unknown"]
+"""Of two values: told apart by their intervals; not told apart; too little data to say."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A value with its interval, of which ends may be open."""
+
+    value: float
+    lo: float | None
+    hi: float | None
 
 
 def full_name(key: "OfferKey") -> str:
@@ -84,11 +97,43 @@ def missing_words(figure: "Figure") -> str:
     return "not known" if figure.value is None else "no interval"
 
 
+def reason_words(figure: "Figure") -> str:
+    """`missing_words` for a cell: `not probed`, `unknown`; the way out stands in a note, once."""
+    return missing_words(figure).split(":")[0].split(";")[0]
+
+
+def standing(a: Span, b: Span) -> Standing:
+    """Whether two values are told apart; where an end is open, by the ends that there are."""
+    if a.lo is not None and a.hi is not None and b.lo is not None and b.hi is not None:
+        found = ratio(Ends(a.value, a.lo, a.hi), Ends(b.value, b.lo, b.hi))
+        if found is not None:
+            return "alike" if found.lo <= 1.0 <= found.hi else "apart"
+    apart = _below(a, b) or _below(b, a)
+    whole = None not in (a.lo, a.hi, b.lo, b.hi)
+    return "apart" if apart else "alike" if whole else "unknown"
+
+
+def figures_standing(a: "Figure", b: "Figure") -> Standing:
+    """`standing` of two figures; nothing is said of one without a value."""
+    if a.value is None or b.value is None:
+        return "unknown"
+    return standing(Span(a.value, a.lo, a.hi), Span(b.value, b.lo, b.hi))
+
+
+def _below(a: Span, b: Span) -> bool:
+    return a.hi is not None and b.lo is not None and a.hi < b.lo
+
+
 def ends_of(figure: "Figure") -> Ends | None:
     """A figure with both ends; None where one is not known."""
     if figure.value is None or figure.lo is None or figure.hi is None:
         return None
     return Ends(figure.value, figure.lo, figure.hi)
+
+
+def most_named(names: Sequence[str], most: int = 4) -> list[str]:
+    """At most so many names, and how many more there are."""
+    return list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} more"]
 
 
 def times_words(found: Ends) -> str:
