@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -109,6 +110,13 @@ def closest(name: str, names: list[str]) -> str | None:
     """The name that was probably meant, if one is near."""
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return found[0] if found else None
+
+
+def choice_hint(name: str, what: str, names: Iterable[str]) -> str:
+    """What to write in place of a name that there is not; `what`: what all of them are, as `modes`."""
+    there = list(names)
+    near = closest(name, there)
+    return f"did you mean {shlex.quote(near)}?" if near else f"{what} are: {', '.join(there)}"
 
 
 def _closest(name: str, names: list[str]) -> str:

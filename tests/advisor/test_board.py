@@ -111,7 +111,7 @@ def test_another_workload_or_load_may_be_asked_for() -> None:
     assert names(board(*runs, workload="v1")) == ["c @ acme"]
     with pytest.raises(ConfigError, match="workload 'chatt'") as error:
         board(*runs, workload="chatt")
-    assert error.value.hint == "did you mean 'chat'?"
+    assert error.value.hint == "did you mean chat?"
     with pytest.raises(ConfigError, match="load 'closed 64'") as error:
         board(*runs, workload="voice", load="closed 64")
 

@@ -105,7 +105,7 @@ def test_prices_of_ones_own(home: Path, tmp_path: Path, capsys: pytest.CaptureFi
     ("options", "said"),
     [
         (["--sort", "ttft_p50"], "did you mean ttft_p50_ms?"),
-        (["--workload", "chatt"], "did you mean 'chat'?"),
+        (["--workload", "chatt"], "did you mean chat?"),
         (["--load", "closed 9"], "nothing was measured with the load 'closed 9'"),
         (["--since", "yesterday"], "--since: 'yesterday' is no moment"),
         (["--at", "2026-02-30"], "--at"),

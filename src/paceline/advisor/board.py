@@ -11,13 +11,13 @@ from paceline.advisor.board_figures import figures_of
 from paceline.advisor.capability import AllScores, all_scores, capability_of
 from paceline.advisor.digest import Digest
 from paceline.advisor.digests import AllDigests, Problem, Watch, all_digests
-from paceline.advisor.evidence import OfferEvidence, pooled
+from paceline.advisor.evidence import OfferEvidence, pooled, why_left_out
 from paceline.advisor.figures import FIGURES, Figure
 from paceline.advisor.identity import KnownOffer, OfferKey, offer_of
 from paceline.advisor.instant import feel
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.catalogue.published import published
-from paceline.config import closest
+from paceline.config import choice_hint
 from paceline.errors import ConfigError
 from paceline.store.paths import home
 from paceline.store.scores import PROBE
@@ -133,8 +133,7 @@ def build_board(
 def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: Path) -> Board:
     """The same from digests. `at`: the home, for imported scores."""
     if query.sort not in FIGURES:
-        near = closest(query.sort, list(FIGURES))
-        hint = f"did you mean {near}?" if near else f"figures are: {', '.join(FIGURES)}"
+        hint = choice_hint(query.sort, "figures", FIGURES)
         raise ConfigError(f"there is no figure {query.sort!r} to sort by", hint)
     digests = [one for one in found.digests if query.since is None or one.started_at >= query.since]
     groups: dict[tuple[str, str], list[OfferEvidence]] = {}
@@ -203,9 +202,9 @@ def _chosen(choices: Sequence[Choice], query: BoardQuery) -> Choice | None:
 
 
 def _unmeasured(what: str, asked: str, names: list[str]) -> ConfigError:
-    near = closest(asked, names)
-    hint = f"did you mean {near!r}?" if near else f"{what}s are: {', '.join(names)}"
-    return ConfigError(f"nothing was measured with the {what} {asked!r}", hint)
+    return ConfigError(
+        f"nothing was measured with the {what} {asked!r}", choice_hint(asked, f"{what}s", names)
+    )
 
 
 def _row(
@@ -279,19 +278,10 @@ def _without_figures(digests: Iterable[Digest], known: Sequence[KnownOffer]) -> 
     """Runs that were read and give no figures, the newest first."""
     found = []
     for one in reversed(list(digests)):
-        why = _why_not(one)
+        why = why_left_out(one)
         if why is not None:
             found.append(Problem(one.run_id, f"{offer_of(one, known)}: {why}"))
     return found
-
-
-def _why_not(one: Digest) -> str | None:
-    if one.attempted == 0:
-        rest = "it still goes on" if one.state == "running" else "measure it again"
-        return f"no request was measured, warm-up apart: {rest}"
-    if one.verdict == "invalid":
-        return f"invalid: {'; '.join(one.reasons[:1]) or 'see its report'} (paceline runs show {one.run_id})"
-    return None
 
 
 def _published() -> tuple[PublishedRow, ...]:

@@ -167,14 +167,24 @@ class OfferEvidence:
         return {}
 
 
-def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:
-    """The evidence of each offer, workload and load that there are runs of, without invalid runs.
+def why_left_out(one: Digest) -> str | None:
+    """Why no figure is made of a run, and what to do; None where it has a part in them."""
+    if one.attempted == 0:
+        rest = "it still goes on" if one.state == "running" else "measure it again"
+        return f"no request was measured, warm-up apart: {rest}"
+    if one.verdict == "invalid":
+        return f"invalid: {'; '.join(one.reasons[:1]) or 'see its report'} (paceline runs show {one.run_id})"
+    return None
 
-    In order of workload, load and offer.
+
+def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:
+    """The evidence of each offer, workload and load that there are runs of; in order of workload, load, offer.
+
+    Runs that `why_left_out` has a reason for are not in it.
     """
     groups: dict[tuple[str, str, OfferKey], list[Digest]] = {}
     for one in digests:
-        if one.verdict != "invalid" and one.attempted:
+        if why_left_out(one) is None:
             groups.setdefault((one.workload_key, one.load, offer_of(one, known)), []).append(one)
     found = []
     for (workload_key, load, key), mine in groups.items():

@@ -34,6 +34,7 @@ class Asked:
         """Raises ConfigError for what cannot be asked, before a run is read."""
         from paceline.advisor.board import BoardQuery
         from paceline.cli.choosing import known_offers
+        from paceline.cli.evidence_options import begin_of
         from paceline.cli.moments import parse_moment
 
         known = known_offers()
@@ -42,7 +43,7 @@ class Asked:
         query = BoardQuery(
             workload=name,
             load=evidence.load,
-            since=None if evidence.since == "all" else parse_moment(evidence.since, "--since", now),
+            since=begin_of(evidence.since, now),
             at=None if evidence.at is None else parse_moment(evidence.at, "--at", now),
             jobs_per_day=evidence.jobs_per_day,
             known=known,
@@ -61,7 +62,7 @@ class Asked:
         from paceline.advisor.capability import all_scores, capability_of
         from paceline.advisor.digests import all_digests
         from paceline.catalogue.price_book import PriceBook
-        from paceline.cli.commands.board import watch
+        from paceline.cli.evidence_options import watch
         from paceline.store.paths import home
 
         prices = PriceBook.load(home(), self.prices, self.board.known)

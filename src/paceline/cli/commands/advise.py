@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli.evidence_options import EVER, EVIDENCE, At, Load, Prices, Since
 from paceline.cli.option_groups import with_groups
+from paceline.cli.options import RESULT, HtmlPath, MarkdownPath
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
     from paceline.advisor.advise import Advice
 
-_EVIDENCE = "Evidence"
 _ASKED = "What an offer must be"
-_RESULT = "Result"
 _MORE = "Measuring more"
 
 
@@ -26,38 +26,21 @@ class EvidenceFlags:
     workload: Annotated[
         str | None,
         typer.Option(
-            help="The workload that was measured, by its name or file. Default: the one that most offers "
-            "were measured with.",
-            rich_help_panel=_EVIDENCE,
+            help="Only this workload, by its name or file. Default: the one that most offers were measured "
+            "with.",
+            rich_help_panel=EVIDENCE,
         ),
     ] = None
-    load: Annotated[
-        str | None,
-        typer.Option(
-            help="The load, as 'closed 8' or 'poisson 5/s'. Default: the one that most offers have.",
-            rich_help_panel=_EVIDENCE,
-        ),
-    ] = None
-    since: Annotated[
-        str,
-        typer.Option(
-            help="Only runs begun since: 30d, 12h, a day, or all. In UTC.", rich_help_panel=_EVIDENCE
-        ),
-    ] = "all"
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at", help="Prices of this day (2026-11-30). Default: today.", rich_help_panel=_EVIDENCE
-        ),
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="Prices of your own (TOML), before all others.", rich_help_panel=_EVIDENCE),
-    ] = None
+    load: Load = None
+    since: Since = EVER
+    at: At = None
+    prices: Prices = None
     jobs_per_day: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="Jobs a day. Default: the workload's own number.", rich_help_panel=_EVIDENCE
+            min=0.0,
+            help="Jobs a day, for bills a day and a month. Default: the workload's own number.",
+            rich_help_panel=EVIDENCE,
         ),
     ] = None
 
@@ -118,24 +101,20 @@ class ResultFlags:
     """Where the advice goes."""
 
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say where each number comes from.", rich_help_panel=_RESULT)
+        bool, typer.Option("--explain", help="Say where each number comes from.", rich_help_panel=RESULT)
     ] = False
     json: Annotated[
-        Path | None, typer.Option(help="Write paceline.advice/1 here; - is stdout.", rich_help_panel=_RESULT)
+        Path | None, typer.Option(help="Write paceline.advice/1 here; - is stdout.", rich_help_panel=RESULT)
     ] = None
-    html: Annotated[
-        Path | None, typer.Option(help="Write a self-contained HTML page here.", rich_help_panel=_RESULT)
-    ] = None
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown here.", rich_help_panel=_RESULT)] = (
-        None
-    )
+    html: HtmlPath = None
+    markdown: MarkdownPath = None
     emit: Annotated[
         str | None,
-        typer.Option(help="gateway: write the routing config of the advice.", rich_help_panel=_RESULT),
+        typer.Option(help="gateway: write the routing config of the advice.", rich_help_panel=RESULT),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(help="Where --emit writes. Default: stdout.", rich_help_panel=_RESULT),
+        typer.Option(help="Where --emit writes. Default: stdout.", rich_help_panel=RESULT),
     ] = None
 
     def paths(self) -> dict[str, Path | None]:

@@ -1,19 +1,20 @@
 """`paceline bill`: what a job of a workload costs at each offer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli.evidence_options import EVIDENCE, At, Prices, Refs, chosen_digests, say_left_out
+from paceline.cli.options import RESULT, named_offer
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from paceline.advisor.bills import BilledOffer, Bills, Priced
-    from paceline.advisor.digest import Digest
     from paceline.advisor.evidence import OfferEvidence
     from paceline.advisor.identity import KnownOffer, OfferKey
     from paceline.workloads.spec import WorkloadSpec
@@ -22,15 +23,15 @@ _WHICH_JOBS = "say which jobs: --workload chat"
 
 
 def bill(  # noqa: PLR0917
-    refs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[RUN]...", help="Stored runs: ids, names or latest. None: the runs of all offers."
-        ),
-    ] = None,
+    refs: Refs = None,
     workload: Annotated[
         str | None,
-        typer.Option("--workload", "-w", help="A workload by name, or its file. Default: all measured."),
+        typer.Option(
+            "--workload",
+            "-w",
+            help="Only this workload, by its name or file. Default: all that were measured.",
+            rich_help_panel=EVIDENCE,
+        ),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -47,17 +48,23 @@ def bill(  # noqa: PLR0917
     batch: Annotated[
         bool, typer.Option("--batch", help="Price the jobs as those of the providers' batch APIs.")
     ] = False,
-    at: Annotated[
-        str | None, typer.Option("--at", help="Prices of this day (2026-11-30). Default: now.")
-    ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="Prices of your own (TOML), in place of those in the store.")
-    ] = None,
+    at: At = None,
+    prices: Prices = None,
     jobs_per_day: Annotated[
-        float | None, typer.Option(min=0.0, help="Jobs a day. Default: as the workload says.")
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Jobs a day, for bills a day and a month. Default: the workload's own number.",
+            rich_help_panel=EVIDENCE,
+        ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write paceline.bill/1 to a file; - for stdout.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write CSV to a file; - for stdout.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write paceline.bill/1 here; - is stdout.", rich_help_panel=RESULT)
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Write one line an offer here; - is stdout.", rich_help_panel=RESULT),
+    ] = None,
 ) -> int:
     """Show what one job of a workload costs at each offer, by what was measured.
 
@@ -107,16 +114,13 @@ def _show(bills: "Bills", json: Path | None, csv: Path | None) -> None:
 
 
 def _check(refs: list[str] | None, workload: str | None, model: list[str] | None, tier: str | None) -> None:
-    from paceline.store.manifest import TIERS
-
     if model and workload is None:
         raise ConfigError("--model needs --workload", _WHICH_JOBS)
     if model and refs:
         raise ConfigError("runs and --model are both given", "leave one of them out")
     if tier is not None and not model:
         raise ConfigError("--tier is of --model", "leave it out: runs say their own tier")
-    if tier is not None and tier not in TIERS:
-        raise ConfigError(f"--tier: there is no tier {tier!r}", f"tiers are: {', '.join(TIERS)}")
+    named_offer(None, tier)
 
 
 def _workload(name: str, *, needed: bool) -> "WorkloadSpec | None":
@@ -130,28 +134,13 @@ def _workload(name: str, *, needed: bool) -> "WorkloadSpec | None":
 
 def _measured(refs: list[str] | None, asked: "_Asked", workload: str | None) -> "list[OfferEvidence]":
     """The evidence that is asked for; runs that give none are named on stderr."""
-    from paceline.advisor.digests import all_digests, keep
     from paceline.advisor.evidence import pooled
     from paceline.advisor.identity import workload_key
-    from paceline.cli.output import talk
-    from paceline.report.model import build_report
-    from paceline.store.runs import open_run
 
-    if refs:
-        digests: Sequence[Digest] = [keep(build_report(open_run(ref))) for ref in dict.fromkeys(refs)]
-    else:
-        found = all_digests()
-        digests = found.digests
-        for problem in found.problems:
-            talk(f"run {problem.run_id} is left out: {problem.text}")
-    spec = asked.spec
+    found, spec = chosen_digests(refs), asked.spec
     names = {workload, spec.name, workload_key(spec.to_dict())} if spec else {workload}
-    mine = [one for one in digests if workload is None or {one.workload, one.workload_key} & names]
-    for one in mine:
-        if one.verdict == "invalid":
-            talk(f"run {one.run_id} is invalid, and is not billed: {one.reasons[0] if one.reasons else ''}")
-        elif not one.attempted:
-            talk(f"run {one.run_id} measured no request, and is not billed")
+    mine = [one for one in found.digests if workload is None or {one.workload, one.workload_key} & names]
+    say_left_out(replace(found, digests=tuple(mine)))
     return pooled(mine, asked.known)
 
 

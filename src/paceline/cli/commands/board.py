@@ -6,38 +6,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli.evidence_options import EVER, EVIDENCE, At, Load, Prices, Since, begin_of, watch
+from paceline.cli.options import RESULT, HtmlPath, MarkdownPath
+
 if TYPE_CHECKING:
     from paceline.advisor.board import Board
 
 _SHOW = "Show"
-_RESULT = "Result"
 
 
 def board(  # noqa: PLR0917
     workload: Annotated[
         str | None,
         typer.Option(
-            help="The workload to compare under, by its name. Default: the one that most offers were "
-            "measured with.",
-            rich_help_panel=_SHOW,
+            help="Only this workload, by its name. Default: the one that most offers were measured with.",
+            rich_help_panel=EVIDENCE,
         ),
     ] = None,
-    load: Annotated[
-        str | None,
-        typer.Option(
-            help="The load to compare under, as 'closed 8' or 'poisson 5/s'. Default: the one that most "
-            "offers have.",
-            rich_help_panel=_SHOW,
-        ),
-    ] = None,
-    since: Annotated[
-        str,
-        typer.Option(help="Only runs begun since: 30d, 12h, a day, or all. In UTC.", rich_help_panel=_SHOW),
-    ] = "all",
-    at: Annotated[
-        str | None,
-        typer.Option("--at", help="Prices of this day (2026-11-30). Default: today.", rich_help_panel=_SHOW),
-    ] = None,
+    load: Load = None,
+    since: Since = EVER,
+    at: At = None,
     capability: Annotated[
         str,
         typer.Option(help="The benchmark of the column `capability`.", rich_help_panel=_SHOW),
@@ -51,26 +39,19 @@ def board(  # noqa: PLR0917
     ] = "ttft_p50_ms",
     jobs_per_day: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Jobs a day, for bills a day and a month.", rich_help_panel=_SHOW),
+        typer.Option(min=0.0, help="Jobs a day, for bills a day and a month.", rich_help_panel=EVIDENCE),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="Prices of your own (TOML), before all others.", rich_help_panel=_SHOW),
-    ] = None,
+    prices: Prices = None,
     json: Annotated[
         Path | None,
-        typer.Option(help="Write paceline.board/1 here; - is stdout.", rich_help_panel=_RESULT),
+        typer.Option(help="Write paceline.board/1 here; - is stdout.", rich_help_panel=RESULT),
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(help="Write one line an offer here; - is stdout.", rich_help_panel=_RESULT),
+        typer.Option(help="Write one line an offer here; - is stdout.", rich_help_panel=RESULT),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a self-contained HTML page here.", rich_help_panel=_RESULT)
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="Write Markdown here.", rich_help_panel=_RESULT)
-    ] = None,
+    html: HtmlPath = None,
+    markdown: MarkdownPath = None,
 ) -> int:
     """Compare every model, provider and tier that was measured: speed, stability, capability and bill."""
     from paceline.advisor.board import BoardQuery, build_board
@@ -87,7 +68,7 @@ def board(  # noqa: PLR0917
     query = BoardQuery(
         workload=workload,
         load=load,
-        since=None if since == "all" else parse_moment(since, "--since", now),
+        since=begin_of(since, now),
         at=None if at is None else parse_moment(at, "--at", now),
         benchmark=capability,
         sort=sort,
@@ -125,13 +106,3 @@ def _rendered(found: "Board", option: str) -> str:
     from paceline.report.board_text import board_markdown
 
     return board_markdown(found)
-
-
-def watch(done: int, of: int) -> None:
-    """Runs are read once; that may take a while the first time."""
-    from paceline.cli.output import talk
-
-    if done == 0:
-        talk(f"reading {of:,} {'run that was' if of == 1 else 'runs that were'} not read before")
-    elif done < of and done % 50 == 0:
-        talk(f"  {done:,} of {of:,}")

@@ -9,8 +9,6 @@ import typer
 from paceline.cli.defaults import gateway_file, settings
 from paceline.errors import ConfigError
 
-_EVER = "all"
-
 
 def usage(  # noqa: PLR0917
     since: Annotated[
@@ -37,12 +35,13 @@ def usage(  # noqa: PLR0917
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many groups.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write CSV to a file; - for stdout.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write paceline.usage/1 to a file; - for stdout.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write one line a group here; - is stdout.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write paceline.usage/1 here; - is stdout.")] = None,
 ) -> int:
     """Show who used what through the gateway: tokens, requests, cost, speed and shares."""
     from dataclasses import replace
 
+    from paceline.cli.evidence_options import begin_of
     from paceline.cli.moments import parse_moment
     from paceline.cli.output import (
         ASK_AGAIN,
@@ -65,7 +64,7 @@ def usage(  # noqa: PLR0917
     paths = {"--csv": csv, "--json": json}
     check_outputs(paths)
     now = datetime.now(UTC)
-    begin = None if since == _EVER else parse_moment(since, "--since", now)
+    begin = begin_of(since, now)
     end = None if until is None else parse_moment(until, "--until", now, end_of_day=True)
     if begin and end and begin >= end:
         raise ConfigError("--since is not before --until", "turn them round, or leave --until out")
@@ -107,21 +106,20 @@ def _key_id(ref: str, names: dict[str, str]) -> str:
 
 def _names(by: list[str]) -> tuple[str, ...]:
     """What to group by. Raises ConfigError."""
-    from paceline.config import closest
+    from paceline.config import choice_hint
     from paceline.store.usage import BY
 
     names = tuple(dict.fromkeys(name.strip() for name in ",".join(by).split(",") if name.strip()))
     for name in names:
         if name not in BY:
-            near = closest(name, list(BY))
-            hint = f"did you mean {near}?" if near else f"groups are: {', '.join(BY)}"
-            raise ConfigError(f"--by: there is no group {name!r}", hint)
+            raise ConfigError(f"--by: there is no group {name!r}", choice_hint(name, "groups", BY))
     return names
 
 
 def _sort(sort: str | None) -> str | None:
+    from paceline.config import choice_hint
     from paceline.store.usage import SORTS
 
     if sort is not None and sort not in SORTS:
-        raise ConfigError(f"--sort: {sort!r} is none of the orders", f"orders are: {', '.join(SORTS)}")
+        raise ConfigError(f"--sort: {sort!r} is none of the orders", choice_hint(sort, "orders", SORTS))
     return sort
