@@ -5,8 +5,9 @@ import pytest
 from paceline.advisor.advise import Advice, AdviceQuery, advise
 from paceline.advisor.constraints import Constraint, parse_budget, parse_capability, parse_slos
 from paceline.advisor.explain import FORMULAS, origins
-from paceline.report.advice_html import render_advice_html
+from paceline.report.advice_html import advice_view, render_advice_html
 from paceline.report.advice_text import advice_markdown, advice_text
+from paceline.report.advice_words import constraint_words
 from tests.advisor.planted import WORKS, Market, board_of
 from tests.report.board_samples import TRUTHS, board, empty_board
 
@@ -35,8 +36,8 @@ def test_the_answer_comes_first_and_then_why() -> None:
     advice = advise(Market(work, 3, 1000).board(1000), work.query)
     text = " ".join(advice_text(advice).split())
     assert text.startswith("Take swift-8b @ north: it meets what is asked, at the lowest bill, 0.0000")
-    assert "ttft_ms=1000 in 95% of requests removes swift-8b @ south" in text
-    assert "Without ttft_ms=1000 in 95% of requests the answer would be swift-8b @ south" in text
+    assert "TTFT <= 1,000 ms in 95% of requests rules out swift-8b @ south (" in text
+    assert "Without TTFT <= 1,000 ms in 95% of requests the answer would be swift-8b @ south" in text
     assert "Next would be middle-70b @ north" in text
     assert "A name is wrong in at most 5%" in text
 
@@ -68,6 +69,23 @@ def test_names_that_a_server_chose_steer_nothing() -> None:
     assert "\x1b" not in text
     assert "<script>alert" not in page
     assert "p|q" not in advice_markdown(advice).replace("p\\|q", "")
+
+
+def test_limits_are_said_with_their_units_once() -> None:
+    asked = [*parse_slos("ttft_ms=1000,tpot_ms=18.9,fluidity=0.99,p50:e2e_ms=4000,job_ms=9000", 0.9)]
+    assert [constraint_words(one) for one in asked] == [
+        "TTFT <= 1,000 ms, TPOT <= 18.9 ms and fluidity >= 0.99 in 90% of requests",
+        "p50 of E2E <= 4,000 ms",
+        "time of a job <= 9,000 ms in 90% of jobs",
+    ]
+
+
+def test_a_page_that_knows_its_command_shows_what_settles_the_answer() -> None:
+    advice = of()
+    view = advice_view(advice, [], [], {})
+    assert view["more"]
+    assert any("<code>paceline board</code>" in note for note in view["notes"])
+    assert "the same command with --measure-more" in render_advice_html(advice)
 
 
 def test_the_page_has_the_answer_the_table_and_charts() -> None:

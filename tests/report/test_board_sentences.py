@@ -2,7 +2,7 @@ import pytest
 
 from paceline.advisor.figures import Figure
 from paceline.report.board_points import Point
-from paceline.report.board_sentences import alike_best, first_words, two_figures_words
+from paceline.report.board_sentences import alike_best, first_words, leaders, two_figures_words
 
 BILL, SPEED = "usd_per_job", "output_tok_s"
 
@@ -112,3 +112,18 @@ def test_rivals_of_the_best_of_two_figures_are_named() -> None:
         ("A", sure(10.0), sure(300.0)), ("B", sure(4.0), sure(150.0)), ("C", sure(10.0), sure(301.0))
     )
     assert two_figures_words(found, BILL, SPEED).startswith("C writes fastest (or A) and B is cheapest;")
+
+
+def test_the_best_of_what_is_looked_at_first_and_who_may_be_as_good() -> None:
+    def of(name: str) -> list[Point]:
+        speeds = [sure(300.0), sure(301.0), sure(100.0)]
+        bills = [sure(4.0), sure(1.0), Figure(None, note="unknown")]
+        ys = {"output_tok_s": speeds, "usd_per_job": bills, "ttft_p50_ms": [sure(9.0)] * 3}
+        return points(*zip("ABC", [sure(1.0)] * 3, ys.get(name, [Figure(None)] * 3), strict=True))
+
+    found = {one.name: (one.offer, one.others) for one in leaders(of)}
+    assert found == {
+        "ttft_p50_ms": ("A", "no other can be told apart from it"),
+        "output_tok_s": ("B", "or A"),
+        "usd_per_job": ("B", ""),
+    }

@@ -89,6 +89,8 @@ def _made(state: State, given: dict[str, str]) -> tuple[int, str]:
         "error": None,
         "board_form": None,
         "home": str(state.home),
+        "runs_at": "/runs/",
+        "board_at": _board_at,
     }
     try:
         board = board_of(state, given)
@@ -101,6 +103,11 @@ def _made(state: State, given: dict[str, str]) -> tuple[int, str]:
         more["board_form"] = _form(given, board)
         more["links"] = [(address("/instant", _same(board)), "How each of these feels")]
     return 200, fill("dashboard/board.html", {**page.filling(), **more})
+
+
+def _board_at(one: dict[str, str]) -> str:
+    """Where another board is."""
+    return address("/", {name: one[name] for name in ("workload", "load")})
 
 
 def _same(board: Board) -> dict[str, str]:

@@ -14,7 +14,7 @@ from paceline.report.advice_dict import advice_json
 from paceline.report.advice_text import columns_of
 from paceline.report.board_charts import capability_against_speed, speed_against_bill
 from paceline.report.board_words import full_name
-from paceline.report.page import Page
+from paceline.report.page import Page, coded
 from paceline.report.words import printable
 
 if TYPE_CHECKING:
@@ -81,16 +81,18 @@ def advice_view(
     return {
         "kind": _KINDS[advice.outcome],
         "headline": words.headline(advice),
-        "because": words.because(advice),
+        "because": coded(words.because(advice)),
         "head": words.head_words(advice),
         "next": words.next_steps(advice),
+        # Where the page knows the command, it shows the whole of it.
+        "more": words.is_more_wanted(advice),
         "letters": words.letters(advice),
         "columns": _heads(advice),
         "rows": _rows(advice),
         "pareto": words.pareto_words(advice),
-        "binding": words.binding_words(advice),
-        "flips": words.flip_words(advice),
-        "notes": words.notes(advice),
+        "binding": coded(words.binding_words(advice)),
+        "flips": coded(words.flip_words(advice)),
+        "notes": coded(words.notes(advice)),
         "charts": drawn,
         "origins": [
             {
@@ -107,7 +109,23 @@ def advice_view(
 
 def _heads(advice: "Advice") -> list[dict[str, str]]:
     about = dict(words.letters(advice))
-    return [{"name": column.head[0], "about": about.get(column.head[0], "")} for column in columns_of(advice)]
+    return [
+        {"name": _head(column.head[0]), "about": about.get(column.head[0], "")}
+        for column in columns_of(advice)
+    ]
+
+
+def _head(name: str) -> str:
+    """As heads are written on pages."""
+    return "status" if name == "STATUS" else name
+
+
+def _below(text: str) -> str:
+    """What stands under a value, in words: `at least 97.8%`, `1.72 s to 1.74 s`."""
+    value, sign, end = text.partition(" >=") if " >=" in text else text.partition(" <=")
+    if sign:
+        return f"{value}, {words.plainly(sign.strip() + end)}"
+    return words.plainly(text).replace("-", " to ")
 
 
 def _rows(advice: "Advice") -> list[dict[str, Any]]:
@@ -130,5 +148,5 @@ def _row(
         "tier": printable(one.key.tier),
         "chosen": one.key == advice.first,
         "chip": "the answer" if one.key == advice.best else "best so far",
-        "cells": [{"name": name, "text": text, "below": below} for name, text, below in cells],
+        "cells": [{"name": _head(name), "text": text, "below": _below(below)} for name, text, below in cells],
     }

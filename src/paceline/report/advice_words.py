@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 _TAIL = 0.025
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# As the field writes them; others are words as they are.
+_LIMITED = {
+    "ttft": "TTFT",
+    "ttfat": "TTFT of the answer",
+    "e2e": "E2E",
+    "tpot": "TPOT",
+    "itl": "ITL",
+    "ttft_from_intended": "TTFT from the intended instant",
+    "ttfat_from_intended": "TTFT of the answer from the intended instant",
+    "e2e_from_intended": "E2E from the intended instant",
+    "job": "time of a job",
+}
+_LIMITS_FROM_BELOW = ("output_tok_s", "fluidity")
 _DIMENSIONS = {"time": "time of a job", "bill": "bill", "capability": "capability"}
 
 
@@ -61,7 +74,8 @@ def notes(advice: "Advice") -> list[str]:
     ]
     suspect = [full_name(one.key) for one in advice.offers if one.case.row.evidence.suspect]
     if suspect:
-        found.append(f"Some runs are suspect: of {sentence_list(suspect)}. `paceline show RUN` says why.")
+        told = sentence_list(suspect)
+        found.append(f"Some runs are suspect, of {told}: `paceline runs show RUN` says why.")
     if advice.board.elsewhere:
         names = list(dict.fromkeys(full_name(one.key) for one in advice.board.elsewhere))
         found.append(
@@ -89,9 +103,16 @@ def next_steps(advice: "Advice") -> list[str]:
     """What to do."""
     if advice.outcome == "nothing measured":
         return ["Measure some offers: paceline measure URL --model M --provider P --workload chat"]
-    if advice.outcome == "not enough data" and (advice.decision.blockers or advice.with_status("open")):
+    if is_more_wanted(advice):
         return ["The requests that are missing: the same command with --measure-more."]
     return []
+
+
+def is_more_wanted(advice: "Advice") -> bool:
+    """More requests may settle it."""
+    return advice.outcome == "not enough data" and bool(
+        advice.decision.blockers or advice.with_status("open")
+    )
 
 
 def binding_words(advice: "Advice") -> list[str]:
@@ -120,14 +141,25 @@ def flip_words(advice: "Advice") -> list[str]:
 
 
 def constraint_words(constraint: "Constraint") -> str:
-    """As it was asked, with the share: `ttft_ms=500 in 95% of requests`."""
+    """What is asked, with the share: `TTFT <= 500 ms and TPOT <= 50 ms in 95% of requests`."""
     if constraint.kind != "slo":
         return printable(constraint.name)
     share = getattr(constraint, "share", 0.95)
-    what = "jobs" if getattr(constraint, "of_jobs", False) else "requests"
+    limits = [_limit_words(name, limit) for name, limit in getattr(constraint, "limits", {}).items()]
     if getattr(constraint, "quantile", False):
-        return printable(constraint.name)
-    return f"{printable(constraint.name)} in {format_percentage(share)} of {what}"
+        return sentence_list([f"p{100.0 * share:g} of {limit}" for limit in limits])
+    what = "jobs" if getattr(constraint, "of_jobs", False) else "requests"
+    return f"{sentence_list(limits)} in {format_percentage(share)} of {what}"
+
+
+def _limit_words(name: str, limit: float) -> str:
+    """`TTFT <= 500 ms`: by the names of the field, the unit behind the figure."""
+    if name in _LIMITS_FROM_BELOW:
+        unit = " tok/s" if name == "output_tok_s" else ""
+        return f"{name.removesuffix('_tok_s').replace('_', ' ')} >= {limit:,g}{unit}"
+    plain = name.removesuffix("_ms")
+    said = _LIMITED.get(plain, plain.replace("_", " "))
+    return f"{said} <= {limit:,g}{' ms' if name.endswith('_ms') else ''}"
 
 
 def letters(advice: "Advice") -> list[tuple[str, str]]:
@@ -163,8 +195,13 @@ def stands_words(verdict: "Verdict", *, short: bool = False) -> str:
     if short:
         # A bill stands in a column of its own.
         return f"{value if verdict.is_share else ''} {end}".strip()
-    bound = f" ({end.replace('>=', 'at least ').replace('<=', 'at most ')})" if end else ""
+    bound = f" ({plainly(end)})" if end else ""
     return f"{value}{bound} of {verdict.n:,} {verdict.unit}"
+
+
+def plainly(end: str) -> str:
+    """`at least 96.1%` for `>=96.1%`."""
+    return end.replace(">=", "at least ").replace("<=", "at most ")
 
 
 def mean_words(estimate: "MeanEstimate | None", of: str) -> tuple[str, str]:
@@ -201,6 +238,8 @@ def bound_words(bound: "Bound", say: str = "usd") -> str:
     """`12.3 (10.1 to 15.0)`, `12.3 (10.1 or more)`."""
     figure = usd_words if say == "usd" else format_number
     if bound.lo is None:
+        return figure(bound.value)
+    if bound.hi is not None and figure(bound.lo) == figure(bound.value) == figure(bound.hi):
         return figure(bound.value)
     ends = f"{figure(bound.lo)} or more" if bound.hi is None else f"{figure(bound.lo)} to {figure(bound.hi)}"
     return f"{figure(bound.value)} ({ends})"
@@ -270,7 +309,7 @@ def _worse_words(advice: "Advice") -> str:
 def _open_words(one: "OfferAdvice") -> str:
     verdicts = [verdict for verdict in one.verdicts if verdict.outcome == "not enough data"]
     told = [
-        f"{printable(verdict.constraint.name)} ({stands_words(verdict)}; "
+        f"{constraint_words(verdict.constraint)} ({stands_words(verdict)}; "
         + (f"{_more(verdict.needs, verdict.unit)})" if verdict.needs is not None else f"{verdict.why})")
         for verdict in verdicts
     ]
@@ -286,13 +325,21 @@ def _removed(advice: "Advice") -> list[str]:
     lines = []
     for place, constraint in enumerate(advice.query.constraints):
         failed = [
-            f"{full_name(one.key)} ({stands_words(one.verdicts[place], short=True)})"
+            f"{full_name(one.key)} ({_removed_at(one.verdicts[place])})"
             for one in advice.offers
             if one.verdicts[place].outcome == "fails"
         ]
         if failed:
-            lines.append(f"{constraint_words(constraint)} removes {sentence_list(failed)}.")
+            lines.append(f"{constraint_words(constraint)} rules out {sentence_list(failed)}.")
     return lines
+
+
+def _removed_at(verdict: "Verdict") -> str:
+    """`84.9%, at most 87.9%`."""
+    if verdict.value is None:
+        return "not known"
+    value = _share(verdict.value) if verdict.is_share else f"{usd_words(verdict.value)} USD"
+    return ", ".join(part for part in (value, plainly(_end(verdict))) if part)
 
 
 def _binding(advice: "Advice", one: "Binding") -> str:
@@ -307,8 +354,8 @@ def _binding(advice: "Advice", one: "Binding") -> str:
 
 def _apart_words(one: "Against") -> str:
     if one.bill is not None and one.bill.value > 0.0:
-        return f": the answer has {_ratio_words(one.bill)} its {'cost' if one.time is None else 'bill'}" + (
-            f", and {_ratio_words(one.time)} its time" if one.time is not None else ""
+        return f": the answer costs {_ratio_words(one.bill)} as much" + (
+            f", and takes {_ratio_words(one.time)} its time" if one.time is not None else ""
         )
     return f": the answer takes {_ratio_words(one.time)} its time" if one.time is not None else ""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paceline import __version__
 from paceline.report.board_charts import board_charts
 from paceline.report.board_dict import board_json
+from paceline.report.board_figures import FIGURES
 from paceline.report.board_notes import (
     MARKS,
     choice_lines,
@@ -20,14 +21,17 @@ from paceline.report.board_notes import (
     mark_notes,
     missing_notes,
     next_steps,
+    other_choices,
+    price_hints,
     see_words,
     short_note,
 )
-from paceline.report.board_points import named_rows
+from paceline.report.board_points import JOBS_CHARTED, named_rows, points_of
 from paceline.report.board_prices import prices_context
+from paceline.report.board_sentences import LEADERS, leaders
 from paceline.report.board_table import table_context
-from paceline.report.board_words import full_name
-from paceline.report.page import Page
+from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
+from paceline.report.page import Page, coded
 from paceline.report.trend_chart import changes_drawn, trends_drawn
 from paceline.report.words import printable
 from paceline.units import format_number
@@ -78,14 +82,14 @@ def page_of(
 
 def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
     """What `board_parts.html` shows."""
+    first = _leaders(board)
     return {
         "head": head_words(board),
-        "says": see_words(board),
+        "says": "" if board.query.sort in [one["name"] for one in first] else see_words(board),
         "next": next_steps(board),
+        "leaders": first,
         "table": table_context(board),
-        "notes": [
-            note.replace("`", "") for note in (*short_note(board), *_mark_notes(board), *missing_notes(board))
-        ],
+        "notes": coded([*short_note(board), *_mark_notes(board), *missing_notes(board)]),
         "charts": drawn,
         "published": [
             {
@@ -109,9 +113,35 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
             }
             for one in board.elsewhere
         ],
-        "choices": choice_lines(board),
+        "choices": [
+            {
+                "line": line,
+                "workload": one.workload_key,
+                "load": one.load,
+                "called": f"{printable(one.workload)}, {printable(one.load)}",
+                "held": f"{one.offers:,} offer{'' if one.offers == 1 else 's'}, {one.requests:,} requests",
+            }
+            for line, one in zip(choice_lines(board), other_choices(board), strict=True)
+        ],
+        "hints": price_hints(board),
         "problems": [{"run": one.run_id, "text": printable(one.text)} for one in board.problems],
     }
+
+
+def _leaders(board: "Board") -> list[dict[str, str]]:
+    """Who is best in what people look at first."""
+    return [
+        {
+            "name": one.name,
+            "best": LEADERS[one.name],
+            "offer": one.offer,
+            "value": figure_words(one.name, one.figure),
+            "unit": f"USD for {JOBS_CHARTED:,} jobs" if one.name == "usd_per_job" else FIGURES[one.name].unit,
+            "span": interval_words(one.name, one.figure) or missing_words(one.figure),
+            "others": one.others,
+        }
+        for one in leaders(lambda name: points_of(board, name, name))
+    ]
 
 
 def _mark_notes(board: "Board") -> list[str]:

@@ -19,7 +19,7 @@ from paceline.report.words import printable, sentence_list
 from paceline.stats.mover import ratio
 
 if TYPE_CHECKING:
-    from paceline.advisor.board import Board, BoardRow, Elsewhere, PublishedRow
+    from paceline.advisor.board import Board, BoardRow, Choice, Elsewhere, PublishedRow
 
 MARKS = {
     "suspect": ("!", "of a suspect run: `paceline runs show RUN` says why"),
@@ -179,9 +179,7 @@ def elsewhere_words(one: "Elsewhere") -> str:
 
 def choice_lines(board: "Board", most: int | None = None) -> list[str]:
     """Other boards that there are: `--workload chat --load 'closed 1': 3 offers, 1,200 requests`."""
-    others = [
-        one for one in board.choices if (one.workload_key, one.load) != (board.workload_key, board.load)
-    ]
+    others = other_choices(board)
     lines = []
     for one in others[:most]:
         keys = {other.workload_key for other in board.choices if other.workload == one.workload}
@@ -192,6 +190,21 @@ def choice_lines(board: "Board", most: int | None = None) -> list[str]:
             f"{_count(one.offers, 'offer')}, {_count(one.requests, 'request')}"
         )
     return [*lines, *_left(len(others) - len(lines))]
+
+
+def other_choices(board: "Board") -> list["Choice"]:
+    """The workloads and loads that this board is not of."""
+    return [one for one in board.choices if (one.workload_key, one.load) != (board.workload_key, board.load)]
+
+
+def price_hints(board: "Board") -> list[str]:
+    """What to do about prices that are not known, once each."""
+    hints = [
+        _without_name(printable(row.price.hint), row)
+        for row in board.rows
+        if isinstance(row.price, PriceUnknown)
+    ]
+    return list(dict.fromkeys(hints))
 
 
 def next_steps(board: "Board") -> list[str]:

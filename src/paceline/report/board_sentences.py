@@ -1,6 +1,6 @@
 """What a chart of a board shows, in a sentence made from its figures: never more sure than they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -147,3 +147,42 @@ def alike_best(points: Sequence[Point], name: str) -> list[Point]:
     if first is None:
         return []
     return [one for one in points if one.y.value is not None and (one is first or alike(one.y, first.y))]
+
+
+LEADERS = {
+    "ttft_p50_ms": "shortest TTFT",
+    "output_tok_s": "fastest writer",
+    "capability": "solves most",
+    "usd_per_job": "cheapest",
+}
+"""Figures whose best are named above a board, and what those are called."""
+
+
+@dataclass(frozen=True)
+class Leader:
+    """The best offer of a figure. others: which may be as good; nothing where none may."""
+
+    name: str
+    offer: str
+    figure: "Figure"
+    others: str
+
+
+def leaders(points: Callable[[str], Sequence[Point]]) -> list[Leader]:
+    """The best of each of LEADERS, where two offers or more have the figure. points: of a figure, in `y`."""
+    found = []
+    for name in LEADERS:
+        known = [one for one in points(name) if one.y.value is not None]
+        first = best(known, "y", better_of(name))
+        if first is None or len(known) < 2:
+            continue
+        held = [(one.name, figures_standing(one.y, first.y)) for one in known if one is not first]
+        like = [other for other, how in held if how != "apart"]
+        if len(like) == len(held) > 1:
+            others = "no other can be told apart from it"
+        elif like:
+            others = f"or {', '.join(most_named(like, 2))}"
+        else:
+            others = ""
+        found.append(Leader(name, first.name, first.y, others))
+    return found

@@ -73,7 +73,11 @@ def _offer(row: "BoardRow") -> dict[str, Any]:
         "tier": printable(row.key.tier),
         "full": full_name(row.key),
         "marks": [{"name": mark, "about": MARKS[mark][1] if mark in MARKS else mark} for mark in row.marks],
-        "feel": printable(row.feel),
+        "feel": "feel not known yet"
+        if row.feel == "?"
+        else f"feels {printable(row.feel)}"
+        if row.feel
+        else "",
         "behind": f"{requests:,} requests, {runs:,} {'run' if runs == 1 else 'runs'}",
         "last": f"{evidence.last_at:%Y-%m-%d}",
         "run_ids": [one.run_id for one in evidence.digests],

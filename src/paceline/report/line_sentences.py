@@ -10,6 +10,8 @@ from paceline.units import format_number
 
 # A tail is spoken of by this percentile (as nines, 1.3 is p95), as far as samples of some hundreds reach it.
 _TAIL_NINES, _MEDIAN_NINES = 1.30103, 0.30103
+# One size of many where intervals do not meet may be chance.
+_FEWEST_CLEAR = 3
 # Medians that rise by less are not called growth.
 _GROWTH = 1.1
 
@@ -22,7 +24,7 @@ def answer_words(lines: Sequence[Line]) -> str:
         return f"{lines[0].name} is the only offer with streamed answers."
     sizes = [point.x for point in lines[0].points]
     clear = {size: line for size in sizes if (line := _clearly_first(lines, size)) is not None}
-    if not clear:
+    if len(clear) < min(_FEWEST_CLEAR, len(sizes)):
         middle = sizes[len(sizes) // 2]
         rivals = _not_apart(lines, _lowest(lines, middle), middle)
         return f"No offer is clearly done first: {sentence_list([one.name for one in rivals])} are too close."

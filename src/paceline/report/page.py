@@ -4,12 +4,16 @@ Templates of `assets/` extend `page.html`, which the dashboard has its own one o
 """
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+_BACKTICKS = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ def _as_file(made: Page) -> str:
 def json_in_script(text: str) -> Markup:
     """JSON that is safe inside a script element, whatever strings it holds."""
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def coded(texts: Sequence[str]) -> list[Markup]:
+    """Texts whose `commands` stand between backticks, as a page shows them."""
+    return [Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(text)))) for text in texts]
 
 
 def asset(name: str) -> str:
