@@ -1,12 +1,11 @@
 """An advice for the terminal, in 80 columns or what there is, and as Markdown: the answer first."""
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paceline.report import advice_words as words
 from paceline.report.board_words import full_name
+from paceline.report.lines import WIDTH, Column, bullets, folded, tables, width_of, wrapped
 from paceline.report.markdown import escape, table_lines
 from paceline.report.words import printable, shorten
 
@@ -14,22 +13,8 @@ if TYPE_CHECKING:
     from paceline.advisor.advise import Advice, OfferAdvice
     from paceline.advisor.explain import Origin
 
-WIDTH = 80
 _LONGEST_NAME = 28
-_GAP = "  "
 _STATUS = {"meets": "meets all", "fails": "fails", "open": "open", "aside": "set aside"}
-
-
-@dataclass(frozen=True)
-class _Column:
-    """head: of two lines; cells: two lines an offer."""
-
-    head: tuple[str, str]
-    cells: tuple[tuple[str, str], ...]
-
-    @property
-    def width(self) -> int:
-        return max(len(line) for pair in (self.head, *self.cells) for line in pair)
 
 
 def advice_text(
@@ -40,19 +25,19 @@ def advice_text(
     formulas: dict[str, str] | None = None,
 ) -> str:
     """The advice for people. `origins`, `formulas`: of every number, where they are asked for."""
-    wide = WIDTH if width is None else max(width, WIDTH)
-    parts = [_wrapped([words.headline(advice)], wide), _bullets(words.because(advice), wide)]
+    wide = width_of(width)
+    parts = [wrapped([words.headline(advice)], wide), bullets(words.because(advice), wide)]
     if advice.offers:
-        parts.append(_wrapped([words.head_words(advice)], wide))
+        parts.append(wrapped([words.head_words(advice)], wide))
         parts += _tables(advice, wide)
         legend = [f"{letter}: {what}" for letter, what in words.letters(advice)]
-        parts.append(_wrapped(legend, wide))
-        parts.append(_wrapped([words.pareto_words(advice)], wide))
+        parts.append(wrapped(legend, wide))
+        parts.append(wrapped([words.pareto_words(advice)], wide))
     for head, lines in _sections(advice):
         if lines:
-            parts.append([head, *_bullets(lines, wide)])
-    parts.append(_bullets(words.notes(advice), wide))
-    parts.append(_wrapped(words.next_steps(advice), wide))
+            parts.append([head, *bullets(lines, wide)])
+    parts.append(bullets(words.notes(advice), wide))
+    parts.append(wrapped(words.next_steps(advice), wide))
     if origins:
         parts.append(_explained(origins, formulas or {}, wide))
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -80,23 +65,23 @@ def advice_markdown(advice: "Advice") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def columns_of(advice: "Advice") -> list[_Column]:
+def columns_of(advice: "Advice") -> list[Column]:
     """Status, each constraint, bill, time and the chance of being in the Pareto set, offers down."""
     offers = advice.offers
-    columns = [_Column(("STATUS", ""), tuple((_STATUS[one.status], "") for one in offers))]
+    columns = [Column(("STATUS", ""), tuple((_STATUS[one.status], "") for one in offers))]
     for place, (letter, _) in enumerate(words.letters(advice)):
         cells = tuple(words.verdict_cell(one.verdicts[place]) for one in offers)
-        columns.append(_Column((letter, ""), cells))
-    columns.append(_Column(("USD/job", ""), tuple(words.mean_words(one.case.bill, "usd") for one in offers)))
+        columns.append(Column((letter, ""), cells))
+    columns.append(Column(("USD/job", ""), tuple(words.mean_words(one.case.bill, "usd") for one in offers)))
     worth = advice.query.worth_usd_per_hour
     if advice.objective == "worth" and worth:
         totals = tuple(words.mean_words(one.case.total(worth), "usd") for one in offers)
-        columns.append(_Column(("with time", ""), totals))
+        columns.append(Column(("with time", ""), totals))
     columns.append(
-        _Column(("time/job", ""), tuple(words.mean_words(one.case.time_ms, "ms") for one in offers))
+        Column(("time/job", ""), tuple(words.mean_words(one.case.time_ms, "ms") for one in offers))
     )
     chances = tuple((_pareto(one), "") for one in offers)
-    columns.append(_Column(("Pareto", ""), chances))
+    columns.append(Column(("Pareto", ""), chances))
     return columns
 
 
@@ -113,31 +98,9 @@ def _sections(advice: "Advice") -> list[tuple[str, list[str]]]:
 
 def _tables(advice: "Advice", width: int) -> list[list[str]]:
     """As many tables as the columns need, each beginning with the offers' names."""
-    names = _Column(("OFFER", ""), tuple(_name(one, advice) for one in advice.offers))
-    tables: list[list[_Column]] = []
-    room = 0
+    names = Column(("OFFER", ""), tuple(_name(one, advice) for one in advice.offers))
     # Chances are told in the sentence below.
-    for column in columns_of(advice)[:-1]:
-        if not tables or column.width + len(_GAP) > room:
-            tables.append([names])
-            room = width - names.width
-        tables[-1].append(column)
-        room -= column.width + len(_GAP)
-    return [_lines(columns) for columns in tables]
-
-
-def _lines(columns: Sequence[_Column]) -> list[str]:
-    lines = []
-    for place in range(len(columns[0].cells) + 1):
-        pairs = [(column.head, *column.cells)[place] for column in columns]
-        for line in (0, 1):
-            if any(pair[line] for pair in pairs):
-                cells = [
-                    pair[line].rjust(column.width) if number else pair[line].ljust(column.width)
-                    for number, (pair, column) in enumerate(zip(pairs, columns, strict=True))
-                ]
-                lines.append(_GAP.join(cells).rstrip())
-    return lines
+    return tables(names, columns_of(advice)[:-1], width)
 
 
 def _name(one: "OfferAdvice", advice: "Advice") -> tuple[str, str]:
@@ -154,33 +117,14 @@ def _explained(origins: Sequence["Origin"], formulas: dict[str, str], width: int
     for one in origins:
         if one.offer != offer:
             offer = one.offer
-            lines += _folded(full_name(offer), width, "  ", "  ")
+            lines += folded(full_name(offer), width, "  ", "  ")
         text = f"{one.what}: {one.source} [{one.formula}]"
-        lines += _folded(printable(text), width, "    ", "      ")
+        lines += folded(printable(text), width, "    ", "      ")
     lines += ["", "Formulas, see docs/concepts/advice.md:"]
     for name, text in formulas.items():
-        lines += _folded(f"{name}: {text}", width, "  ", "    ")
+        lines += folded(f"{name}: {text}", width, "  ", "    ")
     return lines
 
 
 def _one_line(cell: tuple[str, str]) -> str:
     return f"{cell[0]} ({cell[1]})" if cell[1] else cell[0]
-
-
-def _wrapped(texts: Sequence[str], width: int) -> list[str]:
-    return [line for text in texts if text for line in _folded(text, width)]
-
-
-def _bullets(lines: Sequence[str], width: int) -> list[str]:
-    return [line for text in lines if text for line in _folded(text, width, "- ", "  ")]
-
-
-def _folded(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

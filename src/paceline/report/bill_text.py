@@ -1,6 +1,5 @@
 """Bills for the terminal: a table of 80 columns, and below it where each price is from."""
 
-import textwrap
 from collections.abc import Sequence
 from datetime import UTC
 from itertools import groupby
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
+from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable, shorten
 from paceline.units import format_number
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from paceline.advisor.bills import BilledOffer, Bills
     from paceline.advisor.figures import Figure
 
-WIDTH = 80
 _LONGEST_NAME = 34
 _GAP = "  "
 _USD = "usd_per_job"
@@ -46,9 +45,9 @@ def _block(bills: "Bills", rows: Sequence["BilledOffer"]) -> list[str]:
     per_day = first.bill.jobs_per_day
     if per_day is not None:
         head += f"; {format_number(per_day)} jobs a day"
-    lines = [*_wrapped(printable(head)), "", *_table(rows), ""]
+    lines = [*folded(printable(head)), "", *_table(rows), ""]
     if per_day is None:
-        lines += [*_wrapped("A bill a day and month needs --jobs-per-day, or a workload that says it."), ""]
+        lines += [*folded("A bill a day and month needs --jobs-per-day, or a workload that says it."), ""]
     for number, row in enumerate(rows, 1):
         lines += _below(number, row)
     return lines
@@ -101,14 +100,7 @@ def _below(number: int, row: "BilledOffer") -> list[str]:
     if row.suspect:
         texts.append(f"Suspect: {', '.join(row.suspect)}; `paceline runs show` says why.")
     lead = f"{number} "
-    return textwrap.wrap(
-        printable(" ".join(text for text in texts if text)),
-        WIDTH,
-        initial_indent=lead,
-        subsequent_indent=" " * len(lead),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return folded(printable(" ".join(text for text in texts if text)), WIDTH, lead, " " * len(lead))
 
 
 def _tokens_words(bill: "Bill") -> str:
@@ -143,7 +135,3 @@ def _parts_words(bill: "Bill") -> str:
 
 def _in_brackets(parts: Sequence[str]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,8 +1,6 @@
 """A board for the terminal, in tables of 80 columns or of what there is, and as Markdown."""
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paceline.report.board_figures import FIGURES
@@ -21,6 +19,7 @@ from paceline.report.board_notes import (
     short_note,
 )
 from paceline.report.board_words import figure_words, full_name, interval_words
+from paceline.report.lines import WIDTH, Column, bullets, tables, width_of, wrapped
 from paceline.report.markdown import escape, table_lines
 from paceline.report.words import printable, shorten
 from paceline.units import format_number
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from paceline.advisor.board import Board, BoardRow
     from paceline.advisor.figures import Figure
 
-WIDTH = 80
 _LONGEST_NAME = 30
 _GAP = "  "
 # Lists below the tables: the whole of them is in the JSON.
@@ -37,29 +35,17 @@ _MOST_LINES = 8
 _CLAIMS = "Published elsewhere: claims, not measured here, and not to be held against the rows above."
 
 
-@dataclass(frozen=True)
-class _Column:
-    """head: lines of the head; cells: two lines an offer, the value and its interval."""
-
-    head: tuple[str, str]
-    cells: tuple[tuple[str, str], ...]
-
-    @property
-    def width(self) -> int:
-        return max(len(line) for pair in (self.head, *self.cells) for line in pair)
-
-
 def board_text(board: "Board", width: int | None = WIDTH) -> str:
     """The board for people. `width`: of the tables and lines; None: 80 columns."""
-    wide = WIDTH if width is None else max(width, WIDTH)
+    wide = width_of(width)
     parts: list[list[str]] = []
     if board.rows:
-        parts.append(_wrapped([head_words(board), see_words(board)], wide))
+        parts.append(wrapped([head_words(board), see_words(board)], wide))
         parts += _tables(board, wide)
-        parts.append(_wrapped([*short_note(board), *mark_notes(board), *missing_notes(board)], wide))
-    parts.append(_wrapped(next_steps(board), wide))
+        parts.append(wrapped([*short_note(board), *mark_notes(board), *missing_notes(board)], wide))
+    parts.append(wrapped(next_steps(board), wide))
     for head, lines in _lists(board, _MOST_LINES):
-        parts.append([*_wrapped([head], wide), *_bullets(lines, wide)])
+        parts.append([*wrapped([head], wide), *bullets(lines, wide, first="  ", rest="    ")])
     parts.append(_published(board, wide))
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -105,37 +91,14 @@ def _lists(board: "Board", most: int | None) -> list[tuple[str, list[str]]]:
 
 def _tables(board: "Board", width: int) -> list[list[str]]:
     """As many tables as the columns need, each beginning with the offers' names."""
-    names = _Column(("OFFER", ""), tuple(_name(row) for row in board.rows))
+    names = Column(("OFFER", ""), tuple(_name(row) for row in board.rows))
     columns = [
-        _Column((info.label, _unit(info.unit)), tuple(_cell(name, row.figures[name]) for row in board.rows))
+        Column((info.label, _unit(info.unit)), tuple(_cell(name, row.figures[name]) for row in board.rows))
         for name, info in FIGURES.items()
     ]
     if any(row.feel for row in board.rows):
-        columns.append(_Column(("feels", ""), tuple((printable(row.feel), "") for row in board.rows)))
-    tables: list[list[_Column]] = []
-    room = 0
-    for column in columns:
-        if not tables or column.width + len(_GAP) > room:
-            tables.append([names])
-            room = width - names.width
-        tables[-1].append(column)
-        room -= column.width + len(_GAP)
-    return [_lines(columns) for columns in tables]
-
-
-def _lines(columns: Sequence[_Column]) -> list[str]:
-    lines = []
-    for place in range(len(columns[0].cells) + 1):
-        pairs = [(column.head, *column.cells)[place] for column in columns]
-        for line in (0, 1):
-            if not any(pair[line] for pair in pairs):
-                continue
-            cells = [
-                pair[line].rjust(column.width) if number else pair[line].ljust(column.width)
-                for number, (pair, column) in enumerate(zip(pairs, columns, strict=True))
-            ]
-            lines.append(_GAP.join(cells).rstrip())
-    return lines
+        columns.append(Column(("feels", ""), tuple((printable(row.feel), "") for row in board.rows)))
+    return tables(names, columns, width)
 
 
 def _name(row: "BoardRow") -> tuple[str, str]:
@@ -168,7 +131,7 @@ def _published(board: "Board", width: int) -> list[str]:
     cells = _published_cells(board)
     rows = [("MODEL", "tok/s", "", ""), *cells]
     name, speed = (max(len(row[place]) for row in rows) for place in (0, 1))
-    lines = [*_wrapped([_CLAIMS], width), f"{'MODEL'.ljust(name)}{_GAP}{'tok/s'.rjust(speed)}{_GAP}SAID BY"]
+    lines = [*wrapped([_CLAIMS], width), f"{'MODEL'.ljust(name)}{_GAP}{'tok/s'.rjust(speed)}{_GAP}SAID BY"]
     for model, rate, said, source in cells:
         head = f"{model.ljust(name)}{_GAP}{rate.rjust(speed)}{_GAP}"
         text = "; ".join(part for part in (said, source) if part)
@@ -186,22 +149,3 @@ def _published_cells(board: "Board") -> list[tuple[str, str, str, str]]:
         rate = "-" if row.output_tok_s is None else format_number(row.output_tok_s)
         found.append((printable(f"{row.model}{tier}"), rate, row.qualifier or "", published_words(row)))
     return found
-
-
-def _wrapped(texts: Sequence[str], width: int) -> list[str]:
-    return [line for text in texts if text for line in _folded(text, width)]
-
-
-def _bullets(lines: Sequence[str], width: int) -> list[str]:
-    return [line for text in lines for line in _folded(text, width, "  ", "    ")]
-
-
-def _folded(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,11 +1,11 @@
 """How an offer feels, in words: for the terminal, and as `paceline.instant/1`."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.thresholds import Threshold, thresholds
 from paceline.report.figures import clean, json_text
+from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from paceline.stats.quantiles import Estimate
 
 SCHEMA = "paceline.instant/1"
-WIDTH = 80
 # More requests than these nobody sends to settle how something feels.
 _NEVER = 100_000
 _SAID = {
@@ -63,11 +62,9 @@ def instant_text(found: "Sequence[tuple[OfferEvidence, Sequence[InstantVerdict]]
     for evidence, verdicts in found:
         n = len(evidence.columns["outcome"])
         head = f"{evidence.key}, {evidence.workload}, {evidence.load}: {n:,} requests of {_runs(evidence)}"
-        lines += [*textwrap.wrap(printable(head), WIDTH), ""]
+        lines += [*folded(printable(head)), ""]
         for verdict in verdicts:
-            lines += textwrap.wrap(
-                f"{verdict.mode.name:7} {verdict_words(verdict)}", WIDTH, subsequent_indent=" " * 8
-            )
+            lines += folded(verdict_words(verdict), WIDTH, f"{verdict.mode.name:7} ", " " * 8)
             for name in (*(name for _, name in verdict.mode.limits), verdict.mode.pace):
                 if name is not None:
                     used[name] = thresholds()[name]
@@ -76,7 +73,7 @@ def instant_text(found: "Sequence[tuple[OfferEvidence, Sequence[InstantVerdict]]
         lines.append("Limits, and where they are from:")
         for one in used.values():
             value = seconds(one.value) if one.unit == "ms" else f"{one.value:g} {one.unit}"
-            lines += textwrap.wrap(f"  {value}: {one.text} ({one.source})", WIDTH, subsequent_indent="    ")
+            lines += folded(f"{value}: {one.text} ({one.source})", WIDTH, "  ", "    ")
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -1,11 +1,11 @@
 """Offers over time, in words: for the terminal, and as `paceline.trend/1`."""
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.report.figures import clean, json_text
+from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable
 from paceline.units import format_number
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from paceline.advisor.trend import Shift, Trend
 
 SCHEMA = "paceline.trend/1"
-WIDTH = 80
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 60
 _NAMES = {
@@ -71,7 +70,7 @@ def trends_text(trends: "Sequence[Trend]") -> str:
     for one in trends:
         name, unit = _NAMES[one.figure]
         head = f"{one.key}, {one.workload}, {one.load}"
-        lines += textwrap.wrap(printable(head), WIDTH)
+        lines += folded(printable(head))
         medians = [hour.median.value for hour in one.hours]
         if medians:
             low, high = format_number(min(medians)), format_number(max(medians))
@@ -80,7 +79,7 @@ def trends_text(trends: "Sequence[Trend]") -> str:
                 f"  {bars(medians)}",
                 f"  {name} by hour, {low} to {high} {unit}, {begin:%m-%d %H:00} to {end:%m-%d %H:00} UTC",
             ]
-        lines += textwrap.wrap(trend_words(one), WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += folded(trend_words(one), WIDTH, "  ", "  ")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
