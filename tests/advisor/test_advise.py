@@ -101,6 +101,22 @@ def test_own_hardware_against_tokens() -> None:
     assert flip.capacity_per_day == pytest.approx(86_400.0)
 
 
+def test_own_hardware_is_held_against_a_budget_by_what_its_day_costs() -> None:
+    rows = [
+        replace(one, bill=replace(one.bill, jobs_per_day=1000.0))
+        for one in Market(CHAT, 3, 500).board(500).rows
+    ]
+    own = rows[4]
+    assert not isinstance(own.price, PriceUnknown)
+    rows[4] = replace(own, price=replace(own.price, kind="hours", usd_per_hour=2.0))
+    found = advise(board_of(CHAT, rows), AdviceQuery((parse_budget("40/day"),)))
+    told = found.offer(own.key)
+    assert told.status == "fails"
+    a_day = told.case.per("day")
+    assert a_day is not None
+    assert a_day.value == pytest.approx(48.0)
+
+
 def test_where_none_meets_it_is_said_who_comes_nearest() -> None:
     query = AdviceQuery((*parse_slos("ttft_ms=200"), parse_capability(">= 0.95")))
     found = advised(CHAT, query=query)

@@ -166,20 +166,35 @@ def test_few_requests_have_no_interval() -> None:
 def test_own_hardware_costs_what_it_does_in_an_hour() -> None:
     """7.2 USD an hour are 0.002 a second; at 4 requests a second each costs 0.0005."""
     varied = np.tile([1000.0, 3000.0], 100)
-    bill = bill_of(evidence(digest(sample={"elapsed_ms": varied}, requests_s=4.0)), HOURS, jobs_per_day=100)
+    bill = bill_of(evidence(digest(sample={"elapsed_ms": varied}, requests_s=4.0)), HOURS)
     assert bill.usd_per_job.value == pytest.approx(0.0005)
     assert bill.parts == {"hardware": pytest.approx(0.0005)}
     assert bill.usd_per_job.known
     # 7.2 x 24 = 172.80 USD, and 4 a second are 345,600 a day.
     assert bill.notes == (
         "own hardware: busy as at closed 8 it does 345,600 jobs a day for 172.80 USD, which it costs when it "
-        "is idle too; another load gives another bill",
-        "100 jobs a day take it once: 172.80 USD a day where it runs all day",
+        "is idle too: say how many you have; another load gives another bill",
     )
-    much = bill_of(evidence(digest(requests_s=4.0)), HOURS, jobs_per_day=800_000)
+
+
+def test_own_hardware_is_paid_all_day_by_the_jobs_of_a_day() -> None:
+    """172.80 USD over 100 jobs are 1.728 USD each; 800,000 jobs are more than two do, so three are paid."""
+    varied = np.tile([1000.0, 3000.0], 100)
+    own = evidence(digest(sample={"elapsed_ms": varied}, requests_s=4.0))
+    few = bill_of(own, HOURS, jobs_per_day=100)
+    assert few.usd_per_day is not None
+    assert few.usd_per_month is not None
+    assert few.usd_per_job.value == pytest.approx(1.728)
+    assert few.usd_per_day.value == pytest.approx(172.8)
+    assert few.usd_per_month.value == pytest.approx(5184)
+    assert few.notes[-1].endswith(
+        "for 172.80 USD; 100 jobs a day take 0.029% of it, and bear all; another load gives another bill"
+    )
+    assert job_costs(own, HOURS, 100).usd == pytest.approx(1.728)
+    much = bill_of(own, HOURS, jobs_per_day=800_000)
     assert much.usd_per_day is not None
-    assert much.usd_per_day.value == pytest.approx(400)
-    assert much.notes[-1] == "800,000 jobs a day take it 3 times: 518.40 USD a day where it runs all day"
+    assert much.usd_per_day.value == pytest.approx(518.4)
+    assert "800,000 jobs a day take 77% of 3 times that, and bear all" in much.notes[-1]
 
 
 def test_own_hardware_by_jobs_and_over_runs() -> None:

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 DAYS_PER_MONTH = 30
+_SECONDS_PER_DAY = 86_400.0
 _TAIL = 0.025
 _TOKENS = {
     "prompt": "prompt_tokens",
@@ -83,22 +84,22 @@ def bill_of(
     """
     jobs = _Jobs.of(evidence)
     notes = [*jobs.notes(), *(["token counts are approximate"] if _approximate(evidence) else [])]
+    a_day = jobs_per_day if jobs_per_day is not None or workload is None else workload.jobs_per_day
     if isinstance(price, PriceUnknown):
         figure, parts = _unknown(price), dict[str, float]()
     else:
-        figure, parts, more = _measured(jobs, evidence, price)
+        figure, parts, more = _measured(jobs, evidence, price, a_day)
         notes += more
-    a_day = jobs_per_day if jobs_per_day is not None or workload is None else workload.jobs_per_day
     if isinstance(price, Price) and price.kind == "hours":
-        notes += _hardware_notes(evidence.load, price.usd_per_hour or 0.0, figure.value, a_day)
+        notes += _hardware_notes(jobs, evidence, price.usd_per_hour or 0.0, a_day)
     return _bill(figure, parts, jobs.mean_tokens(), "measured", price, notes, jobs_per_day=a_day)
 
 
 def _measured(
-    jobs: "_Jobs", evidence: OfferEvidence, price: Price
+    jobs: "_Jobs", evidence: OfferEvidence, price: Price, jobs_per_day: float | None
 ) -> tuple[Figure, dict[str, float], list[str]]:
     """USD of a job, its parts, and what there is to say of them."""
-    usd, parts = _costs(jobs, evidence, price)
+    usd, parts = _costs(jobs, evidence, price, jobs_per_day)
     known = jobs.ok & ~np.isnan(usd)
     notes = _notes_of_price(evidence, price)
     ok, left_out = int(jobs.ok.sum()), int(jobs.ok.sum() - known.sum())
@@ -120,10 +121,10 @@ def _measured(
     return Figure(found.value, found.lo, found.hi, found.n, found.needs_n), means, notes
 
 
-def job_costs(evidence: OfferEvidence, price: Price) -> JobCosts:
-    """What each sampled job that ended well has cost."""
+def job_costs(evidence: OfferEvidence, price: Price, jobs_per_day: float | None = None) -> JobCosts:
+    """What each sampled job that ended well has cost; own hardware as in `bill_of`."""
     jobs = _Jobs.of(evidence)
-    usd, _ = _costs(jobs, evidence, price)
+    usd, _ = _costs(jobs, evidence, price, jobs_per_day)
     known = jobs.ok & ~np.isnan(usd)
     return JobCosts(usd[known], jobs.block[known], jobs.run[known])
 
@@ -219,10 +220,12 @@ class _Jobs:
         return [f"{share} of jobs did not end well and are in no figure; they may have cost as well"]
 
 
-def _costs(jobs: _Jobs, evidence: OfferEvidence, price: Price) -> tuple[Floats, dict[str, Floats]]:
+def _costs(
+    jobs: _Jobs, evidence: OfferEvidence, price: Price, jobs_per_day: float | None
+) -> tuple[Floats, dict[str, Floats]]:
     """USD of each job, and of its parts, float64[j]; nan where it is not known."""
     if price.kind == "hours":
-        usd = _of_hardware(jobs, evidence, price.usd_per_hour or 0.0)
+        usd = _of_hardware(jobs, evidence, price.usd_per_hour or 0.0, jobs_per_day)
         return usd, {"hardware": usd}
     columns = [evidence.columns[name] for name in _TOKENS.values()]
     costs = price.usd(*columns)
@@ -232,22 +235,35 @@ def _costs(jobs: _Jobs, evidence: OfferEvidence, price: Price) -> tuple[Floats, 
     return jobs.sums(costs.total), parts
 
 
-def _of_hardware(jobs: _Jobs, evidence: OfferEvidence, usd_per_hour: float) -> Floats:
-    """USD of each job: what its run's hardware costs a second, over the run's jobs a second.
+def _of_hardware(
+    jobs: _Jobs, evidence: OfferEvidence, usd_per_hour: float, jobs_per_day: float | None
+) -> Floats:
+    """USD of each job on own hardware; nan for a run of which no throughput is known.
 
-    A job bears the cost of its run in proportion to its time: the mean is that of the run's throughput, and
-    jobs differ as their throughput would (Little 1961: as many are in flight as come a second, times their
-    time). nan for a run of which no throughput is known.
+    With jobs a day: what the hardware costs in a day, as often as they take it, over those jobs. It costs
+    that when it is idle, too. Without, as if it were always as busy as in the run: what it costs a second,
+    over the run's jobs a second. A job then bears the cost of its run in proportion to its time: the mean is
+    that of the run's throughput, and jobs differ as their throughput would (Little 1961: as many are in
+    flight as come a second, times their time).
     """
     usd = np.full(len(jobs.ok), np.nan)
     for place, digest in enumerate(evidence.digests):
         rate_s = digest.requests_s if digest.jobs is None else digest.jobs_s
         mine = jobs.ok & (jobs.run == place)
-        if rate_s and mine.any():
-            time_s = jobs.elapsed_s[mine]
-            share = time_s / time_s.mean() if time_s.mean() > 0.0 else np.ones(len(time_s))
-            usd[mine] = usd_per_hour / 3600.0 / rate_s * share
+        if not rate_s or not mine.any():
+            continue
+        if jobs_per_day:
+            usd[mine] = _sets(jobs_per_day, _SECONDS_PER_DAY * rate_s) * 24.0 * usd_per_hour / jobs_per_day
+            continue
+        time_s = jobs.elapsed_s[mine]
+        share = time_s / time_s.mean() if time_s.mean() > 0.0 else np.ones(len(time_s))
+        usd[mine] = usd_per_hour / 3600.0 / rate_s * share
     return usd
+
+
+def _sets(jobs_per_day: float, capacity_per_day: float) -> int:
+    """How many times the hardware so many jobs a day take."""
+    return max(math.ceil(jobs_per_day / capacity_per_day), 1)
 
 
 def _unknown(price: PriceUnknown) -> Figure:
@@ -293,25 +309,23 @@ def _notes_of_price(evidence: OfferEvidence, price: Price) -> list[str]:
 
 
 def _hardware_notes(
-    load: str, usd_per_hour: float, usd: float | None, jobs_per_day: float | None
+    jobs: _Jobs, evidence: OfferEvidence, usd_per_hour: float, jobs_per_day: float | None
 ) -> list[str]:
     """What own hardware costs is known for the load that was measured, and only while it is busy so."""
-    day_usd = 24.0 * usd_per_hour
-    if not usd:
+    busy = _of_hardware(jobs, evidence, usd_per_hour, None)
+    busy = busy[~np.isnan(busy)]
+    if not len(busy) or not busy.mean():
         return []
-    can = day_usd / usd
-    notes = [
-        f"own hardware: busy as at {load} it does {format_number(can)} jobs a day for {day_usd:,.2f} USD, "
-        "which it costs when it is idle too; another load gives another bill"
-    ]
-    if jobs_per_day:
-        sets = max(math.ceil(jobs_per_day / can), 1)
-        notes.append(
-            f"{format_number(jobs_per_day)} jobs a day take {_times_it(sets)}: {sets * day_usd:,.2f} USD a "
-            "day where it runs all day"
-        )
-    return notes
-
-
-def _times_it(sets: int) -> str:
-    return "it once" if sets == 1 else f"it {sets:,} times"
+    day_usd = 24.0 * usd_per_hour
+    can = day_usd / float(busy.mean())
+    pace = (
+        f"own hardware: busy as at {evidence.load} it does {format_number(can)} jobs a day for "
+        f"{day_usd:,.2f} USD"
+    )
+    another = "another load gives another bill"
+    if not jobs_per_day:
+        return [f"{pace}, which it costs when it is idle too: say how many you have; {another}"]
+    sets = _sets(jobs_per_day, can)
+    used = format_percentage(jobs_per_day / (sets * can))
+    of_it = "of it" if sets == 1 else f"of {sets:,} times that"
+    return [f"{pace}; {format_number(jobs_per_day)} jobs a day take {used} {of_it}, and bear all; {another}"]

@@ -218,7 +218,7 @@ def _row(
         figures=figures_of(
             evidence,
             bill=bill,
-            costs=job_costs(evidence, price) if isinstance(price, Price) else None,
+            costs=job_costs(evidence, price, query.jobs_per_day) if isinstance(price, Price) else None,
             capability=capability_of(scores, evidence.key, query.benchmark),
         ),
         bill=bill,

@@ -42,7 +42,9 @@ class Case:
     @cached_property
     def costs(self) -> JobCosts | None:
         """Of the sample's jobs that ended well; None without a price."""
-        return None if self.price is None else job_costs(self.row.evidence, self.price)
+        if self.price is None:
+            return None
+        return job_costs(self.row.evidence, self.price, self.row.bill.jobs_per_day)
 
     @cached_property
     def bill(self) -> MeanEstimate | None:
