@@ -39,7 +39,7 @@ async def app(_: Scope, receive: Receive, send: Send) -> None:
         body += message.get("body", b"")
         more = message.get("more_body", False)
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    gone = asyncio.create_task(receive())
+    gone: asyncio.Future[object] = asyncio.ensure_future(receive())
     while body == b"flow" and not gone.done():
         await send({"type": "http.response.body", "body": bytes(1 << 18), "more_body": True})
         await asyncio.sleep(0)

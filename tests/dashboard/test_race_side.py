@@ -164,6 +164,17 @@ def test_a_key_that_the_server_says_back_is_not_shown() -> None:
     one = head(sent(side()))
     body(one, 100, token(f"you are {SECRET}!"))
     assert one.progress(START_NS + 110 * MS)["events"] == [[100.0, "answer", "you are [redacted]!"]]
+    for number, piece in enumerate(("and ", SECRET[:2], SECRET[2:9], SECRET[9:], " it is")):
+        body(one, 200 + number, token(piece))
+        shown = one.progress(START_NS + 300 * MS)["events"]
+        # What could become the key waits for the next piece.
+        assert bool(shown) == (number in (0, 1, 3, 4))
+        assert [text for _, _, text in shown] == {
+            0: ["and "],
+            1: ["sk"],
+            3: ["[redacted]", ""],
+            4: [" it is"],
+        }.get(number, [])
 
 
 def test_an_error_in_the_stream_goes_before_the_broken_connection() -> None:

@@ -1,4 +1,4 @@
-"""A connection of a client: what it sends comes in time, what it is sent is taken, and not too many are open."""
+"""A client's connection: what it sends comes in time, what it is sent is taken, and not too many are open."""
 
 import asyncio
 import logging

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paceline.dashboard.masking import masked, secret_spans
 from paceline.dashboard.race_lanes import Lane
 from paceline.endpoints.client import Reply
 from paceline.endpoints.target import Target
@@ -235,20 +236,21 @@ class Side:
         }
 
     def _untold(self, seen: dict[str, Any]) -> list[list[Any]]:
-        first, self._told = self._told, len(seen["event_ns"])
-        if first == self._told:
+        places, kinds, sizes = seen["event_ns"], seen["event_kind"], seen["event_bytes"]
+        if self._told == len(places):
             return []
         raw = seen["text"].encode()
-        at = sum(seen["event_bytes"][:first])
+        spans, known = secret_spans(raw, self.target.secrets, ended=self.end is not None)
+        at = sum(sizes[: self._told])
         events = []
-        for place, kind, size in list(
-            zip(seen["event_ns"], seen["event_kind"], seen["event_bytes"], strict=True)
-        )[first:]:
-            text = raw[at : at + size].decode("utf-8", "replace")
-            for secret in self.target.secrets:
-                text = text.replace(secret, "[redacted]")
-            events.append([round(self._ms(self.stamps[place]), 2), _kind(kind), text])
-            at += size
+        for number in range(self._told, len(places)):
+            end = at + sizes[number]
+            if end > known:
+                break
+            text = masked(raw, at, end, spans)
+            events.append([round(self._ms(self.stamps[places[number]]), 2), _kind(kinds[number]), text])
+            at = end
+        self._told += len(events)
         return events
 
     def _ms(self, ns: int) -> float:
