@@ -34,6 +34,18 @@ def test_noise_is_rarely_a_change() -> None:
     assert wrong <= 15 + 3 * 3.8
 
 
+def test_likeness_of_neighbours_is_seldom_taken_for_a_change() -> None:
+    """Hours of which each is half like the one before: in random order 4 of 10 such series show a change."""
+    found = 0
+    for seed in range(60):
+        drawn = np.random.default_rng(seed).standard_normal(80)
+        series = np.zeros(80)
+        for place in range(1, 80):
+            series[place] = 0.5 * series[place - 1] + drawn[place]
+        found += bool(changes(100.0 * np.exp(0.1 * series[20:])))
+    assert found <= 12
+
+
 def test_one_wild_value_is_no_change() -> None:
     series = noise(20, 3)
     series[11] *= 50
