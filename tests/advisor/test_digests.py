@@ -176,6 +176,27 @@ def test_a_run_that_cannot_be_read_is_a_problem_and_not_the_end(home: Path) -> N
     assert "run.json cannot be read" in said[runs[0].id]
 
 
+@pytest.mark.parametrize(
+    "error", [TypeError("a list"), KeyError("kind"), OverflowError("date"), ValueError("x")]
+)
+def test_a_run_that_no_report_can_be_made_of_is_a_problem_and_not_the_end(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    bad, good = (store(home, lognormal_rows(40, seed, events=3)) for seed in range(2))
+
+    def built(run: StoredRun) -> Any:
+        if run.id == bad.id:
+            raise error
+        return build_report(run)
+
+    monkeypatch.setattr("paceline.report.model.build_report", built)
+    found = all_digests(at=home)
+    assert [one.run_id for one in found.digests] == [good.id]
+    assert [one.run_id for one in found.problems] == [bad.id]
+    assert type(error).__name__ in found.problems[0].text
+    assert "delete the run" in found.problems[0].text
+
+
 def test_an_empty_home_has_none_and_makes_none(tmp_path: Path) -> None:
     assert all_digests(at=tmp_path / "new") == AllDigests((), ())
     assert not (tmp_path / "new").exists()

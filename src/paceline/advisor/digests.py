@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 Watch = Callable[[int, int], None]
 # A run that still grows is read again after this many times what reading it took, and not within a minute.
 _REST, _SHORTEST_REST_S = 20.0, 60.0
+# What a report stumbles over in a run that says what none of ours does: it must not take the others along.
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_DAMAGE_HINT = "restore its files from a backup, or delete the run"
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,9 @@ def _made(stamps: Mapping[str, int], where: Path, watch: Watch) -> tuple[list[Di
             made.append(keep(report, at=where, since_s=begun_s, stamp=stamp))
         except StoreError as error:
             problems.append(Problem(run_id, f"{error.message}{f': {error.hint}' if error.hint else ''}"))
+        except _DAMAGE as error:
+            why = f"{type(error).__name__}: {error}"
+            problems.append(Problem(run_id, f"no report can be made of it ({why}): {_DAMAGE_HINT}"))
     watch(len(stamps), len(stamps))
     return made, problems
 

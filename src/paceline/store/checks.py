@@ -14,6 +14,8 @@ _COUNTS = (
     *("planned", "started", "finished", "in_flight", "dropped", "starved", "resent", "token_events"),
     *("reads", "bytes_received", "cpu_ns", "runqueue_wait_ns", "stalled_ns", "threads"),
 )
+_ARRIVAL = ("concurrency", "rate_requests_s", "from_requests_s", "to_requests_s")
+_LOAD_COUNTS = ("requests", "duration_ns", "warmup_requests", "warmup_ns", "timeout_ns")
 _LAGS = ("schedule_lag_ns", "read_lag_ns")
 _ERRORS = ("instrument_error_us", "itl_error_us", "e2e_error_us")
 
@@ -29,6 +31,25 @@ def check_segments(segments: Sequence[dict[str, Any]]) -> None:
         for name in _LAGS:
             if segment.get(name) is not None:
                 _quantiles(segment[name], f"segments[{place}].{name}")
+
+
+def check_load(load: dict[str, Any]) -> None:
+    """How requests arrive, and how many."""
+    arrival = _object(load.get("arrival"), "arrival")
+    if not isinstance(arrival.get("kind", ""), str):
+        raise ValueError(f"arrival.kind is {_shown(arrival['kind'])}, not a text")
+    for name in _ARRIVAL:
+        if arrival.get(name) is not None:
+            _number(arrival[name], f"arrival.{name}")
+    for name in _LOAD_COUNTS:
+        if load.get(name) is not None:
+            _whole(load[name], name)
+
+
+def check_workload(workload: dict[str, Any]) -> None:
+    """The parts of it that tell what a run is evidence of."""
+    for name in ("extra", "probe", "live"):
+        _object(workload.get(name), name)
 
 
 def check_slo(slo: dict[str, Any]) -> None:
@@ -69,6 +90,14 @@ def check_imported(imported: dict[str, Any]) -> None:
         for key, value in figure.items():
             if value is not None:
                 _number(value, f"figures.{metric}.{key}")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is {_shown(value)}, not an object")
+    return value
 
 
 def _quantiles(value: Any, where: str) -> None:

@@ -10,7 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import write_text
-from paceline.store.checks import check_calibration, check_imported, check_segments, check_slo
+from paceline.store.checks import (
+    check_calibration,
+    check_imported,
+    check_load,
+    check_segments,
+    check_slo,
+    check_workload,
+)
 from paceline.store.document import read_document
 from paceline.store.paths import MANIFEST_NAME
 
@@ -84,6 +91,29 @@ class RunManifest(BaseModel):
         if "@" not in parts.netloc:
             return url
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+    @field_validator("started_at", "finished_at")
+    @classmethod
+    def _in_utc(cls, moment: datetime | None) -> datetime | None:
+        """At either end of the calendar there are moments that UTC has no date for."""
+        if moment is not None:
+            try:
+                moment.astimezone(UTC)
+            except (OverflowError, ValueError):
+                raise ValueError("it is out of range") from None
+        return moment
+
+    @field_validator("workload")
+    @classmethod
+    def _workload(cls, workload: dict[str, Any]) -> dict[str, Any]:
+        check_workload(workload)
+        return workload
+
+    @field_validator("load")
+    @classmethod
+    def _load(cls, load: dict[str, Any]) -> dict[str, Any]:
+        check_load(load)
+        return load
 
     @field_validator("segments")
     @classmethod
