@@ -10,7 +10,8 @@ from paceline.advisor.digests import Problem
 from paceline.advisor.figures import FIGURES, Figure
 from paceline.advisor.identity import OfferKey
 from paceline.catalogue.price import PriceUnknown
-from paceline.report.board_html import page_of, render_board_html
+from paceline.report.board_charts import board_charts
+from paceline.report.board_html import page_of, render_board_html, wides
 from tests.report.board_samples import PUBLISHED, TRUTHS, board, empty_board, loads, row
 from tests.support.browser import Page
 
@@ -177,3 +178,15 @@ def test_a_narrow_page_sorts_its_cards(file: Path, page: Page) -> None:
     assert values == sorted(values, reverse=True)
     page.click(".sorter button")
     assert [value for value in order(page, "output_tok_s") if value is not None] == sorted(values)
+
+
+def test_charts_leave_no_holes_in_the_page() -> None:
+    """The first is as wide as the page; those that are not stand in pairs; a long list is wide."""
+    few, many = board_charts(board(TRUTHS[:8])), board_charts(board([*TRUTHS, *TRUTHS]))
+    for drawn in (few, many, few[:2], few[:1]):
+        wide = wides(drawn)
+        assert wide[0]
+        assert wide.count(False) % 2 == 0
+    names = [one.name for one in many]
+    assert wides(many)[names.index("offers_ttft_p50_ms")]
+    assert not wides(few)[names.index("offers_ttft_p50_ms")]

@@ -44,6 +44,18 @@ def test_lines_beyond_those_that_can_be_told_apart_are_drawn_too() -> None:
     assert len({row["name"] for row in rows_of(spec, "number")}) == MOST_NAMED
 
 
+def test_the_interval_of_a_line_is_one_band_that_has_an_area() -> None:
+    """Drawn by the library itself: a path a line, with as many corners as there are ends."""
+    import altair as alt
+    import vl_convert
+
+    spec = line_chart(lines(3), alt.X("x:Q"), axis_of("ms", [0.0, 120.0]), titles=("x", "y"))
+    svg = vl_convert.vegalite_to_svg(spec)
+    bands = [path for path in svg.split("<path ") if 'aria-roledescription="area mark"' in path]
+    assert len(bands) == 3
+    assert all(path.partition(' d="')[2].partition('"')[0].count("L") == 3 for path in bands)
+
+
 def test_offers_differ_in_colour_and_dash_and_shape() -> None:
     """No two named lines share all: who sees no colours still tells them apart."""
     import altair as alt

@@ -97,6 +97,9 @@ def test_tails() -> None:
     assert ladder_words([wild], "TTFT") == "The p95 of B is 5.0 times its median."
     short = line("C", (0.30103, 100.0))
     assert ladder_words([short], "TTFT") == "There is not enough data yet for the 95th percentile of TTFT."
+    assert ladder_words([short, line("D", (0.30103, 150.0))], "TTFT") == (
+        "C has the shortest TTFT at the median; there is not enough data yet for the 95th percentile of TTFT."
+    )
 
 
 def at(x: float, y: float, load: str, share: float = 0.02) -> LinePoint:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paceline.advisor.figures import Figure
 
 _ROW_PX = 32
+_CHAR_PX = 6.4
 
 
 def dots_chart(points: Sequence[Point], name: str, title: str) -> Spec | None:
@@ -53,7 +54,9 @@ def dots_chart(points: Sequence[Point], name: str, title: str) -> Spec | None:
             tooltip=[alt.Tooltip("full:N", title="offer"), alt.Tooltip("said:N", title=title)],
         )
     )
-    names = base.mark_text(align="left", baseline="middle", color=TEXT, limit=230).encode(
+    said_px = _CHAR_PX * max(len(row["said"]) for row in rows)
+    room = alt.ExprRef(f"max(60, width - {said_px:.0f})")
+    names = base.mark_text(align="left", baseline="middle", color=TEXT, limit=room).encode(
         x=alt.value(2), y=upper, text="name:N"
     )
     said = base.mark_text(align="right", baseline="middle", color=QUIET).encode(

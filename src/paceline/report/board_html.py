@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from paceline.advisor.trend import Trend
     from paceline.report.drawn import Drawn
 
+# Rows of a list of offers that is about as high as the chart beside it.
+_FEWEST_BESIDE, _MOST_BESIDE = 7, 14
 EXTRAS = ("board.css", "board.js")
 
 
@@ -84,13 +86,13 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
     """What `board_parts.html` shows."""
     first = _leaders(board)
     return {
-        "head": head_words(board),
+        "head": head_words(board) if board.rows else "",
         "says": "" if board.query.sort in [one["name"] for one in first] else see_words(board),
         "next": next_steps(board),
         "leaders": first,
         "table": table_context(board),
         "notes": coded([*short_note(board), *_mark_notes(board), *missing_notes(board)]),
-        "charts": drawn,
+        "charts": [{"drawn": one, "wide": wide} for one, wide in zip(drawn, wides(drawn), strict=True)],
         "published": [
             {
                 "model": printable(one.model),
@@ -128,6 +130,18 @@ def board_view(board: "Board", drawn: Sequence["Drawn"]) -> dict[str, Any]:
     }
 
 
+def wides(drawn: Sequence["Drawn"]) -> list[bool]:
+    """Which charts are as wide as the page: the first, a list that is much shorter or longer than the others
+    are high, and the last where it would stand alone."""
+    found = [
+        place == 0 or (one.name.startswith("offers_") and not _FEWEST_BESIDE <= len(one.rows) <= _MOST_BESIDE)
+        for place, one in enumerate(drawn)
+    ]
+    if found.count(False) % 2:
+        found[len(found) - 1 - found[::-1].index(False)] = True
+    return found
+
+
 def _leaders(board: "Board") -> list[dict[str, str]]:
     """Who is best in what people look at first."""
     return [
@@ -147,5 +161,11 @@ def _leaders(board: "Board") -> list[dict[str, str]]:
 def _mark_notes(board: "Board") -> list[str]:
     """What the marks mean: here they stand as words, not as signs."""
     present = [name for name in MARKS if any(name in row.marks for row in board.rows)]
-    said = [f"{name}: {MARKS[name][1]}." for name in present]
+    said = [_about(name, MARKS[name][1]) for name in present]
     return [*said, *mark_notes(board)[len(present) :]]
+
+
+def _about(name: str, text: str) -> str:
+    """`Of a suspect run: ...`; the mark's own name first where the text has it not."""
+    said = text if name in text else f"{name}: {text}"
+    return f"{said[0].upper()}{said[1:]}."

@@ -186,8 +186,9 @@ def _intervals(base: alt.Chart, x: alt.X, y: alt.Y, style: _Style, title: str, *
     known = base.transform_filter("isValid(datum.lo) && isValid(datum.hi) && datum.line != 'other'")
     low = alt.Y("lo:Q", title=title)
     if not both:
+        # Without an order: it would make an area of each point, which is nothing to see.
         band = known.mark_area(opacity=0.16).encode(
-            x=x, y=low, y2="hi:Q", color=style.colour, detail=["full:N"], order="order:Q"
+            x=x, y=low, y2="hi:Q", color=style.colour, detail=["full:N"]
         )
         return [band]
     across = (

@@ -73,7 +73,11 @@ def ladder_words(lines: Sequence[Line], what: str) -> str:
         if (middle := _at(line, _MEDIAN_NINES)) is not None and (tail := _at(line, _TAIL_NINES)) is not None
     ]
     if not known:
-        return f"There is not enough data yet for the 95th percentile of {what}."
+        few = f"there is not enough data yet for the 95th percentile of {what}"
+        first = _clearly_first(lines, _MEDIAN_NINES) if len(lines) > 1 else None
+        if first is None or _at(first, _MEDIAN_NINES) is None:
+            return f"{few[0].upper()}{few[1:]}."
+        return f"{first.name} has the shortest {what} at the median; {few}."
     if len(known) == 1:
         middle, tail, line = known[0]
         return f"The p95 of {line.name} is {tail.y / middle.y:.1f} times its median."
