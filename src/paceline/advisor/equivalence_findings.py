@@ -10,8 +10,8 @@ from paceline.stats.binomial import PairedShares, mcnemar_p, paired_difference
 from paceline.stats.compare import Interval
 
 Outcome = Literal["same", "different", "not enough data"]
-# One-sided: so seldom is something called different that is not.
-_CHANCE = 0.025
+# One-sided. Whole texts, beginnings, and silence to either side each have so much: 5 % in all.
+_CHANCE = 0.0125
 # Below this a side's answers are so seldom the same twice that the verdict leans on few of them.
 LOW_REPEATS = 0.5
 _MOST_NEEDED = 1_000_000
