@@ -65,7 +65,8 @@ def detectable(values: npt.ArrayLike) -> float:
     """The lasting change in the middle of a series that would hardly be missed, as a share of the level.
 
     From the series' own spread (its median absolute deviation) and likeness of neighbours, at 95 % confidence
-    and 80 % power by the normal approximation for the difference of two medians; inf for fewer than FEWEST values.
+    and 80 % power by the normal approximation for the difference of two medians; inf for fewer than FEWEST
+    values.
     """
     series = np.log(np.asarray(values, np.float64))
     if len(series) < FEWEST:
