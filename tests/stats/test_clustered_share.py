@@ -73,3 +73,10 @@ def test_lower_bounds_hold_for_blocks_as_often_as_they_say() -> None:
         missed += share_estimate(values / limit, share).lower(error) > share
     # No more than chance lets 5 % be.
     assert missed <= binom.ppf(0.999, rounds, error)
+
+
+def test_what_neighbours_have_in_common_in_a_thousandth_of_the_limit_is_no_dependence() -> None:
+    walk = np.cumsum(np.random.default_rng(5).normal(size=240)) / 100.0
+    near = share_estimate(0.4 * (1.0 + 0.001 * walk), 0.95)
+    assert near.effective_n > 200
+    assert share_estimate(0.4 * np.exp(5.0 * walk), 0.95).effective_n < 60

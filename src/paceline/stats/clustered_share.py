@@ -22,6 +22,9 @@ Floats = npt.NDArray[np.float64]
 _USUAL_ERROR = 0.025
 # Beyond this the normal score of a probability is of no use.
 _HIGHEST_P = 0.999
+# Of a value.
+_STEP = 0.01
+_SEED = 1
 MOST_NEEDED = 100_000
 """A share that more observations than these would be needed for is too close to its limit to call."""
 
@@ -102,8 +105,10 @@ def share_estimate(
     n = len(closeness)
     met = int((closeness <= 1.0).sum())
     p = min(max(limit, 1.0 - _HIGHEST_P), _HIGHEST_P)
-    # Infinities have ranks, and nothing but ranks counts.
-    finite = np.where(np.isfinite(closeness), closeness, np.finfo(np.float64).max)
+    # Infinities have ranks, and nothing but ranks counts. Where values differ by less than a step, as times
+    # of an idle server do, neighbours may well be alike in it: that tells nothing of how the limit is kept.
+    noise = np.random.default_rng(_SEED).uniform(1.0 - _STEP, 1.0 + _STEP, n)
+    finite = np.where(np.isfinite(closeness), closeness * noise, np.finfo(np.float64).max)
     calls = jobs if jobs is not None and len(np.unique(jobs)) < n else None
     found = Inflation(1.0)
     if n >= FEWEST and runs is not None and runs[0] != runs[-1]:
