@@ -11,9 +11,10 @@ import numpy.typing as npt
 from paceline.advisor.evidence import OfferEvidence
 from paceline.advisor.figures import Figure
 from paceline.catalogue.price import Price, PriceUnknown
+from paceline.stats.dependence import FEWEST
 from paceline.stats.frame import Ints
-from paceline.stats.means import mean_estimate
-from paceline.stats.positive_mean import apart_estimate
+from paceline.stats.means import mean_estimate as drawn_mean
+from paceline.stats.positive_mean import apart_estimate, mean_estimate
 from paceline.units import format_number, format_percentage
 
 if TYPE_CHECKING:
@@ -109,16 +110,21 @@ def _measured(
     if left_out:
         notes.append(f"{left_out:,} of {ok:,} jobs are left out: {_why_left_out(price)}")
     means = {name: float(value[known].mean()) for name, value in parts.items()}
-    apart = apart_estimate(usd[known], jobs.run[known])
-    if apart is not None:
+    if apart_estimate(usd[known], jobs.run[known]) is not None:
         notes.append(
             "the bill of its runs differs by more than chance: the interval is that of a further run"
         )
-        hi = apart.upper(_TAIL)
-        figure = Figure(apart.value, apart.lower(_TAIL), hi if math.isfinite(hi) else None, apart.n)
-        return figure, means, notes
-    found = mean_estimate(usd[known], jobs.block[known])
-    return Figure(found.value, found.lo, found.hi, found.n, found.needs_n), means, notes
+    return _mean(usd[known], jobs.run[known], jobs.block[known]), means, notes
+
+
+def _mean(usd: Floats, run: Ints, block: Ints) -> Figure:
+    """The mean of jobs as an advice takes it; of fewer than that asks for, by drawing blocks."""
+    if len(usd) < FEWEST:
+        drawn = drawn_mean(usd, block)
+        return Figure(drawn.value, drawn.lo, drawn.hi, drawn.n, drawn.needs_n and min(drawn.needs_n, FEWEST))
+    found = mean_estimate(usd, run)
+    hi = found.upper(_TAIL)
+    return Figure(found.value, found.lower(_TAIL), hi if math.isfinite(hi) else None, found.n)
 
 
 def job_costs(evidence: OfferEvidence, price: Price, jobs_per_day: float | None = None) -> JobCosts:
