@@ -88,6 +88,18 @@ def test_prompts_of_one_size_give_no_line() -> None:
     assert prompt_lines(named(TRUTHS[0], runs=1, n=40)) == []
 
 
+def test_a_bin_without_prompts_is_no_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges are quantiles, which may lie between two sizes that many prompts have."""
+    one = digest(TRUTHS[0], 200)
+    tokens = np.repeat([300.0, 560.0], 100)
+    monkeypatch.setattr(
+        "paceline.report.board_curves._bins", lambda _: np.array([300.0, 301.0, 560.0, 561.0])
+    )
+    of = pooled([replace(one, sample={**one.sample, "prompt_tokens": tokens})])[0]
+    (line,) = prompt_lines([Named(1, "a", "a", of)])
+    assert [point.x for point in line.points] == [300.0, 560.0]
+
+
 def test_a_ladder_goes_as_far_as_the_sample_reaches() -> None:
     (few,), (many,) = (
         ladder_lines(named(TRUTHS[0], runs=1, n=60), "ttft_ms"),

@@ -11,7 +11,8 @@ def test_every_offer_has_a_row_the_best_first_and_those_without_the_figure_last(
     assert len(rows) == len(TRUTHS)
     values = [row["value"] for row in rows]
     assert values[-1] is None
-    assert rows[-1]["said"] == "not measured: paceline capability run"
+    assert rows[-1]["said"] == rows[-1]["short"] == "not measured"
+    assert rows[0]["said"].startswith(f"{rows[0]['short']} (")
     assert values[:-1] == sorted(values[:-1], reverse=True)
     assert [row["best"] for row in rows] == sorted((row["best"] for row in rows), reverse=True)
     assert [int(row["place"]) for row in rows] == list(range(len(TRUTHS)))

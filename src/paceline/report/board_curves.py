@@ -96,6 +96,9 @@ def prompt_lines(offers: Sequence[Named]) -> list[Line]:
         points = []
         for low, high in pairwise(edges.tolist()):
             mine = (tokens >= low) & (tokens < high)
+            # An edge may lie between two sizes that many prompts have.
+            if not mine.any():
+                continue
             middle = float(np.median(tokens[mine]))
             points += _point(middle, f"about {middle:,.0f} tokens", quantile_estimate(ttft_ms[mine], 0.5))
         if len(points) > 1:

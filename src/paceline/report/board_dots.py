@@ -8,9 +8,10 @@ import altair as alt
 from paceline.report.board_figures import FIGURES
 from paceline.report.board_points import Point, better_of, plain_ends
 from paceline.report.board_sentences import alike_best
-from paceline.report.board_words import figure_words, interval_words, missing_words, plain_value
+from paceline.report.board_words import figure_words, interval_words, missing_words, plain_value, reason_words
 from paceline.report.chart_axes import axis_of
 from paceline.report.charts import ACCENT, QUIET, TEXT, WIDTH, Spec, inline, plain
+from paceline.report.line_chart import NUMBERED, numbered_param
 
 if TYPE_CHECKING:
     from paceline.advisor.figures import Figure
@@ -54,17 +55,20 @@ def dots_chart(points: Sequence[Point], name: str, title: str) -> Spec | None:
             tooltip=[alt.Tooltip("full:N", title="offer"), alt.Tooltip("said:N", title=title)],
         )
     )
-    said_px = _CHAR_PX * max(len(row["said"]) for row in rows)
-    room = alt.ExprRef(f"max(60, width - {said_px:.0f})")
+    # A narrow one leaves intervals to the bars: a name without its end may be another offer's.
+    said_px, short_px = (_CHAR_PX * max(len(row[field]) for row in rows) for field in ("said", "short"))
+    room = alt.ExprRef(f"max(60, width - ({NUMBERED} ? {short_px:.0f} : {said_px:.0f}))")
     names = base.mark_text(align="left", baseline="middle", color=TEXT, limit=room).encode(
         x=alt.value(2), y=upper, text="name:N"
     )
-    said = base.mark_text(align="right", baseline="middle", color=QUIET).encode(
-        x=alt.X(value="width"), y=upper, text="said:N"
+    said = (
+        base.transform_calculate(shown=f"{NUMBERED} ? datum.short : datum.said")
+        .mark_text(align="right", baseline="middle", color=QUIET)
+        .encode(x=alt.X(value="width"), y=upper, text="shown:N")
     )
     lines = base.mark_rule(color=QUIET, opacity=0.18).encode(y=edge)
     chart: Any = alt.layer(lines, span, dot, names, said)
-    return plain(chart.properties(width=WIDTH, height=_ROW_PX * len(rows)))
+    return plain(chart.properties(width=WIDTH, height=_ROW_PX * len(rows)).add_params(numbered_param()))
 
 
 def _row(point: Point, place: int, name: str, *, best: bool) -> dict[str, Any]:
@@ -81,12 +85,14 @@ def _row(point: Point, place: int, name: str, *, best: bool) -> dict[str, Any]:
         "lo": lo if point.y.known else None,
         "hi": hi if point.y.known else None,
         "said": _said(name, point.y),
+        "short": _said(name, point.y, span=False),
     }
 
 
-def _said(name: str, figure: "Figure") -> str:
+def _said(name: str, figure: "Figure", *, span: bool = True) -> str:
     if figure.value is None:
-        return missing_words(figure)
-    span = interval_words(name, figure) or missing_words(figure)
-    unit = FIGURES[name].unit
-    return f"{figure_words(name, figure)} {unit} ({span})"
+        return reason_words(figure)
+    if not span:
+        return f"{figure_words(name, figure)} {FIGURES[name].unit}"
+    ends = interval_words(name, figure) or missing_words(figure)
+    return f"{figure_words(name, figure)} {FIGURES[name].unit} ({ends})"
