@@ -56,6 +56,15 @@ def test_ctrl_c_ends_it_also_while_somebody_watches(home: Path) -> None:
         assert f"{told['url']}#token={told['token']}" in said
 
 
+def test_a_token_of_ones_own_is_written_as_addresses_have_it(home: Path) -> None:
+    token = "50%-&-#-of-all-that-is-said"
+    with dashboard(home, "--token-env", "MY_TOKEN", MY_TOKEN=token) as (told, process):
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=WAIT_S)[1]
+    assert told["token"] == token
+    assert f"{told['url']}#token=50%25-%26-%23-of-all-that-is-said" in said
+
+
 def test_sigterm_ends_it_too(home: Path) -> None:
     with dashboard(home) as (told, process):
         assert httpx.get(f"{told['url']}healthz", timeout=WAIT_S).text == "ok\n"

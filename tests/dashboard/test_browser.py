@@ -92,6 +92,17 @@ def test_a_choice_changes_the_board_and_its_address(page: Page, served: Served) 
     assert "sort=output_tok_s" in page.evaluate("location.search")
 
 
+def test_an_address_that_is_none_of_ours_takes_no_token_away(page: Page, served: Served) -> None:
+    page.goto(served.entry("runs"))
+    page.goto("about:blank")
+    page.goto(f"{served.url}runs#token=%E0%A4%A")
+    assert page.evaluate("localStorage.getItem('paceline-token')") == TOKEN
+    assert page.evaluate("location.hash") == ""
+    # What comes after it in the page's script still works.
+    assert page.text("#theme").startswith("Theme:")
+    assert problems(page) == []
+
+
 def test_the_token_of_the_address_is_kept_and_goes_out_of_it(page: Page, served: Served) -> None:
     page.goto(served.entry("runs"))
     page.wait_for("location.hash === ''")

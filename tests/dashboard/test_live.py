@@ -1,10 +1,10 @@
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import httpx
@@ -55,13 +55,43 @@ def endpoints(*offers: dict[str, Any]) -> str:
 
 
 @contextmanager
-def admin(pages: dict[str, str]) -> Iterator[str]:
-    """A gateway's operators' address, as far as the dashboard asks it."""
+def drip() -> Iterator[str]:
+    """A server that says a letter now and then, without end."""
+    over = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while not over.wait(0.02):
+                    self.wfile.write(b"x")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def admin(pages: dict[str, str], moved: str | None = None) -> Iterator[str]:
+    """A gateway's operators' address, as far as the dashboard asks it; `moved`: it leads there."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             page = pages.get(self.path)
-            self.send_response(404 if page is None else 200)
+            self.send_response(307 if moved else 404 if page is None else 200)
+            if moved:
+                self.send_header("location", moved + self.path)
             self.end_headers()
             self.wfile.write((page or "").encode())
 
@@ -218,6 +248,11 @@ def test_the_page_shows_traffic_offers_and_breakers(home: Path) -> None:
         ({}, "it answers with 404"),
         ({"/metrics": "", "/endpoints": "[]"}, "no gateway of Paceline"),
         ({"/metrics": "", "/endpoints": "x" * 9_000_000}, "more than 8 MiB"),
+        ({"/metrics": "", "/endpoints": "[" * 100_000}, "The gateway does not tell"),
+        (
+            {"/metrics": "", "/endpoints": endpoints(offer(resting_ms=10**400))},
+            "a number that no gateway has",
+        ),
     ],
 )
 def test_what_is_no_gateway_is_named(home: Path, pages: dict[str, str], words: str) -> None:
@@ -230,6 +265,37 @@ def test_a_gateway_that_does_not_answer(home: Path) -> None:
         found = Page(client_of(state_of(home)).get("/live").text)
     assert "does not answer" in found.text
     assert "Traceback" not in found.text
+
+
+def test_a_gateway_whose_answer_has_no_end_does_not_hold_the_page(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paceline.dashboard.live_feed._TIMEOUT_S", 0.1)
+    with drip() as address, gateway(home, address):
+        found = Page(client_of(state_of(home)).get("/live").text)
+    assert "does not answer (TimeoutError)" in found.text
+
+
+def test_a_gateway_that_leads_elsewhere_is_not_followed(home: Path) -> None:
+    with (
+        admin({"/metrics": METRICS, "/endpoints": endpoints()}) as elsewhere,
+        admin({}, moved=f"http://{elsewhere}") as address,
+        gateway(home, address),
+    ):
+        assert "it answers with 307" in Page(client_of(state_of(home)).get("/live").text).text
+
+
+@pytest.mark.parametrize(
+    "odd", [None, -1, float("inf"), float("nan"), "<b>x", [], {}, {"value": float("inf")}, {"value": "x"}]
+)
+def test_whatever_a_gateway_says_of_an_offer_is_a_page(home: Path, odd: object) -> None:
+    names = offer()
+    quantiles = {"p50": odd, "p95": odd, "n": odd}
+    offers = [*({**names, name: odd} for name in names), offer(ttft_ms=quantiles, success=odd)]
+    with admin({"/metrics": METRICS, "/endpoints": endpoints(*offers)}) as address, gateway(home, address):
+        answer = client_of(state_of(home)).get("/live")
+    assert answer.status_code == 200
+    assert "<b>x" not in answer.text
 
 
 def test_the_stream_tells_about_once_a_second_and_ends_with_the_dashboard(home: Path) -> None:

@@ -27,7 +27,9 @@ def test_a_cookie_reads_and_is_no_token() -> None:
     assert not token.reads("\u00e9")
 
 
-@pytest.mark.parametrize("text", ["", "short", "a" * 19, "\u00e9" * 30, "a" * 30 + "\n"])
+@pytest.mark.parametrize(
+    "text", ["", "short", "a" * 19, "\u00e9" * 30, "a" * 30 + "\n", " " + "a" * 30, "a b" * 10]
+)
 def test_a_token_that_could_be_guessed_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(ConfigError, match="--token-env X") as raised:
         Token.given(text, "--token-env X")

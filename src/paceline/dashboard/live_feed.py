@@ -88,7 +88,7 @@ class Feed:
             self._forget()
             why = f"{watched.url} does not answer ({type(error).__name__})"
             return Moment(watched, None, why, (), tuple(last))
-        except (ValueError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             self._forget()
             return Moment(watched, None, f"{watched.url}: {error}", (), tuple(last))
         if self._before is not None:
@@ -105,8 +105,12 @@ class Feed:
         self._history.clear()
 
     async def _read(self, url: str) -> Reading:
-        # No proxy of the environment's: what is watched is this machine's, or named.
-        async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
+        # No proxy of the environment's: what is watched is this machine's, or named. Certificates are read
+        # only where they are needed: it takes long, and is done each second. The whole has an end, too.
+        async with (
+            asyncio.timeout(2 * _TIMEOUT_S),
+            httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False, verify=url.startswith("https:")) as client,
+        ):
             metrics, endpoints = await asyncio.gather(
                 _text(client, f"{url}/metrics"), _text(client, f"{url}/endpoints")
             )

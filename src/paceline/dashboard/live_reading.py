@@ -10,6 +10,8 @@ from paceline.measure.exposition import read_page
 
 # A gateway of hundreds of offers says a few hundred KB.
 MOST_BYTES = 8 * 1024 * 1024
+# More than any counter has, and few enough for every way of writing a number.
+_MOST_DIGITS = 20
 _PREFIX = "paceline_gateway_"
 _COUNTERS = ("requests_total", "tokens_total", "cost_usd_total", "unpriced_total")
 _GAUGES = ("requests_in_flight", "connections", "draining", "ledger_failing")
@@ -50,7 +52,7 @@ class Rates:
 
 def read_gateway(metrics: str, endpoints: str, at_s: float) -> Reading:
     """A reading of both pages. Raises ValueError where one is no page of a gateway."""
-    document = json.loads(endpoints)
+    document = json.loads(endpoints, parse_int=_whole)
     if not isinstance(document, dict) or document.get("schema") != "paceline.endpoints/1":
         raise ValueError("what answers there is no gateway of Paceline")
     offers = document.get("offers")
@@ -90,6 +92,12 @@ def rates_between(before: Reading, now: Reading) -> Rates | None:
         output_tok_s=max(now.tokens - before.tokens, 0.0) / seconds,
         usd_h=max(now.cost_usd - before.cost_usd, 0.0) / seconds * 3600.0,
     )
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError("it says a number that no gateway has")
+    return int(text)
 
 
 def _number(value: Any) -> float | None:

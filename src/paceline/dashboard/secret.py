@@ -25,9 +25,9 @@ class Token:
     @classmethod
     def given(cls, text: str, where: str) -> "Token":
         """One that the user has chosen. Raises ConfigError for one that could be guessed."""
-        if len(text) < FEWEST_CHARACTERS or not text.isascii() or not text.isprintable():
+        if len(text) < FEWEST_CHARACTERS or not text.isascii() or not text.isprintable() or " " in text:
             raise ConfigError(
-                f"{where}: a token has at least {FEWEST_CHARACTERS} characters, all of them ASCII",
+                f"{where}: a token has at least {FEWEST_CHARACTERS} characters, all ASCII, none a blank",
                 "make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'",
             )
         return cls(text)

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -84,7 +85,7 @@ def dashboard(  # noqa: PLR0917
         gateway_url=None if gateway is None else admin_url(gateway),
         say=talk,
     )
-    entry = f"{place.url}#token={token.text}"
+    entry = f"{place.url}#token={quote(token.text, safe='')}"
 
     def ready() -> None:
         talk(f"dashboard at {place.url}; Ctrl-C ends it")

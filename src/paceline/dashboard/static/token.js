@@ -33,9 +33,15 @@ export function forgetToken() {
 export function takeToken() {
   const found = /^#token=([\x21-\x7e]+)$/.exec(location.hash);
   if (!found) return null;
-  const text = decodeURIComponent(found[1]);
-  keepToken(text);
   history.replaceState(null, "", location.pathname + location.search);
+  let text;
+  try {
+    text = decodeURIComponent(found[1]);
+  } catch {
+    // No address of ours: what was kept stays.
+    return null;
+  }
+  keepToken(text);
   return text;
 }
 
