@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.text import Text
 
 from paceline.cli.main import app
 
@@ -72,3 +73,10 @@ def test_arguments_are_in_the_heading(name: str) -> None:
         line for line in PAGE.read_text().splitlines() if re.match(rf"## `{name}( [A-Z.]+)*`$", line)
     )
     assert len(heading.removeprefix(f"## `{name}").removesuffix("`").split()) == len(arguments)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_no_word_of_a_help_is_taken_for_markup(name: str) -> None:
+    texts = [COMMANDS[name].help, *(getattr(one, "help", None) for one in COMMANDS[name].params)]
+    for text in filter(None, texts):
+        assert Text.from_markup(text).plain == text.replace("\\[", "[")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from paceline.advisor.bill import Bill
@@ -51,6 +52,12 @@ def test_the_cheapest_first_and_what_is_unknown_last() -> None:
     assert "3 Price unknown: nobody says. Ask." in flat
     assert "3.1% of jobs did not end well." in flat
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_name_of_a_file_is_not_written_otherwise() -> None:
+    price = replace(PRICE, warnings=("prices.toml:3 does not say it",))
+    text = bills_text(in_order([row("one", Figure(0.02, 0.019, 0.021, 100), price)], AT))
+    assert "prices.toml:3 does not say it." in " ".join(text.split())
 
 
 def test_names_cannot_steer_a_terminal_nor_a_spreadsheet() -> None:

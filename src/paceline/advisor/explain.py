@@ -15,7 +15,8 @@ FORMULAS: dict[str, str] = {
     "means n x ((reach / room)^2 - 1)",
     "mean": "mean over jobs; bounds by Student's t on its logarithm, with the variance of the fitted "
     "autoregression of the series of jobs",
-    "bill": "tokens of each job at the price's rates, or USD an hour over the run's jobs an hour: mean over "
+    "bill": "tokens of each job at the price's rates, or of own hardware USD a day over the jobs of a day, "
+    "else USD an hour over the run's jobs an hour: mean over "
     "jobs that ended well",
     "time": "of a job: time in which at least one of its calls is under way, from sending (in an open loop "
     "from the due instant) to the last token; without tools and people; a call that was cut "

@@ -341,7 +341,7 @@ def _count(options: LoadOptions) -> int | None:
     """How many jobs, by the option that fits the workload. Raises ConfigError for the other."""
     if options.has_jobs and options.requests is not None:
         raise ConfigError(
-            "--requests counts requests, and this workload's jobs are of several calls",
+            "--requests counts requests, and a workload is counted in jobs, also where a job is one call",
             f"say how many jobs: --jobs {options.requests}",
         )
     if not options.has_jobs and options.jobs is not None:

@@ -81,22 +81,28 @@ def _money(figure: "Figure | None") -> str:
     return "-" if figure is None or figure.value is None else figure_words(_USD, figure)
 
 
+def _begun(text: str) -> str:
+    """As a sentence begins; the name of a file (`prices.toml:3`) stays as it is."""
+    first, _, _ = text.partition(" ")
+    return text if "." in first else f"{text[:1].upper()}{text[1:]}"
+
+
 def _below(number: int, row: "BilledOffer") -> list[str]:
     """Where the price is from, of what tokens the bill is, and what is to be said of it."""
     bill, price = row.bill, row.bill.price
     texts = []
     if isinstance(price, PriceUnknown):
-        texts.append(f"Price unknown: {price.why}. {price.hint[:1].upper()}{price.hint[1:]}.")
+        texts.append(f"Price unknown: {price.why}. {_begun(price.hint)}.")
     else:
         texts.append(f"Price: {price.source}.")
         missing = missing_words(bill.usd_per_job) if bill.basis == "measured" else bill.usd_per_job.note or ""
         if missing:
-            texts.append(f"{missing[:1].upper()}{missing[1:]}.")
-        texts += [f"{one[:1].upper()}{one[1:]}." for one in price.warnings]
+            texts.append(f"{_begun(missing)}.")
+        texts += [f"{_begun(one)}." for one in price.warnings]
     texts.append(_tokens_words(bill))
     if bill.parts:
         texts.append(_parts_words(bill))
-    texts += [f"{one[:1].upper()}{one[1:]}." for one in bill.notes]
+    texts += [f"{_begun(one)}." for one in bill.notes]
     if row.suspect:
         texts.append(f"Suspect: {', '.join(row.suspect)}; `paceline runs show` says why.")
     lead = f"{number} "

@@ -38,8 +38,8 @@ def bill(  # noqa: PLR0917
         typer.Option(
             "--model",
             "-m",
-            help="An offer, measured or not: PROVIDER:MODEL as openai:gpt-5-mini, or the id of an [[offer]]; "
-            "may be repeated. Needs --workload.",
+            help="An offer, measured or not: PROVIDER:MODEL as openai:gpt-5-mini, or the id of an "
+            "\\[\\[offer]]; may be repeated. Needs --workload.",
         ),
     ] = None,
     tier: Annotated[
@@ -54,6 +54,7 @@ def bill(  # noqa: PLR0917
         float | None,
         typer.Option(
             min=0.0,
+            max=1e12,
             help="Jobs a day, for bills a day and a month. Default: the workload's own number.",
             rich_help_panel=EVIDENCE,
         ),

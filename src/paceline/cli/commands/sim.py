@@ -77,7 +77,10 @@ def sim(  # noqa: PLR0917
         int | None, typer.Option(help="Blocks of 16 tokens that it keeps.")
     ] = None,
     output_tokens: Annotated[
-        int | None, typer.Option(help="Tokens of an answer where the request sets no limit.")
+        int | None,
+        typer.Option(
+            help="Tokens of an answer where the request sets no limit; in exact mode also the most."
+        ),
     ] = None,
     reasoning_tokens: Annotated[
         int | None, typer.Option(help="How many of them, from the first on, are reasoning.")
