@@ -21,7 +21,7 @@ def test_two_that_always_say_the_same_are_the_same() -> None:
     found = judge(asked(Model(), 60, 1), asked(Model(), 60, 2))
     assert found.verdict == "same"
     assert found.text == "same"
-    assert found.needs_n is None
+    assert found.needs_more is None
     assert "A and B agree as each does with itself" in found.reasons[0]
     assert (found.texts.a.value, found.texts.ab.value, found.texts.lost.value) == (1.0, 1.0, 0.0)
     assert found.divergence["ab"].parted == 0
@@ -32,10 +32,10 @@ def test_two_that_always_say_the_same_are_the_same() -> None:
 def test_too_few_prompts_are_said_to_be_too_few() -> None:
     found = judge(asked(Model(), 12, 1), asked(Model(), 12, 2))
     assert found.verdict == "not enough data"
-    assert found.needs_n is not None
-    assert 20 <= found.needs_n <= 30
-    assert found.text == f"not enough data (needs {found.needs_n} more prompts)"
-    more = 12 + found.needs_n
+    assert found.needs_more is not None
+    assert 20 <= found.needs_more <= 30
+    assert found.text == f"not enough data (needs {found.needs_more} more prompts)"
+    more = 12 + found.needs_more
     assert judge(asked(Model(), more, 1), asked(Model(), more, 2)).verdict == "same"
 
 
@@ -116,7 +116,7 @@ def test_nine_in_ten_against_seven_in_ten() -> None:
     few = {prompt: marks for place, (prompt, marks) in enumerate(worse.items()) if place < 30}
     undecided = judge(a, b, solved=(better, few)).findings["scores"]
     assert undecided.outcome == "not enough data"
-    assert undecided.needs_n is not None
+    assert undecided.needs_more is not None
 
 
 def test_the_same_scores_do_not_undo_other_texts() -> None:
@@ -147,7 +147,7 @@ def test_nothing_was_answered() -> None:
     nothing = answers([[answer("", kind="failed")] * 2] * 10)
     found = judge(nothing, asked(Model(), 10, 1))
     assert found.verdict == "not enough data"
-    assert found.needs_n is None
+    assert found.needs_more is None
     assert found.reasons == ("no prompt was answered each time by both",)
     json.loads(found.to_json())
 

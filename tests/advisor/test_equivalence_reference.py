@@ -35,7 +35,7 @@ def test_the_page_has_every_key(document: dict[str, Any]) -> None:
 def test_the_words_of_the_page(document: dict[str, Any]) -> None:
     assert set(document["divergence"]) == {"unit", "a", "b", "ab"}
     assert set(document["verdict"]["findings"]) == {"texts", "scores"}
-    for key in ("outcome", "text", "needs_n", "reasons", "findings"):
+    for key in ("outcome", "text", "needs_more", "reasons", "findings"):
         assert f"`{key}`" in PAGE
         assert key in document["verdict"]
     for key in document["scores"]:

@@ -52,8 +52,8 @@ def test_near_a_limit_there_is_not_enough_data_until_there_is() -> None:
     few = instant(evidence(30, sample={"ttfat_ms": spread(780, 30)}), ["read"])[0]
     assert few.maybe is None
     assert few.grade == "not enough data"
-    assert few.needs_n is not None
-    assert few.needs_n > 0
+    assert few.needs_more is not None
+    assert few.needs_more > 0
     many = instant(evidence(1000, sample={"ttfat_ms": spread(780, 1000)}), ["read"])[0]
     assert many.grade == "fluent"
 

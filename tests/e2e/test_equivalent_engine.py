@@ -30,7 +30,7 @@ def test_one_engine_with_itself_and_with_a_coarser_cache(engine: Engine, cli: Cl
     # One at a time, llama.cpp repeats itself at temperature 0; so few prompts do not show more.
     assert alone["texts"]["a"]["value"] == alone["texts"]["ab"]["value"] == 1.0
     assert alone["verdict"]["outcome"] == "not enough data"
-    assert alone["verdict"]["needs_n"] > 0
+    assert alone["verdict"]["needs_more"] > 0
     assert alone["a"]["completion_tokens"] == pytest.approx(alone["b"]["completion_tokens"])
     assert other["texts"]["a"]["value"] == other["texts"]["b"]["value"] == 1.0
     assert other["texts"]["ab"]["value"] < 0.5

@@ -26,7 +26,7 @@ def test_the_document_is_of_its_schema_and_whole(document: Any) -> None:
     assert (document["workload"], document["load"]) == ("coding-agent", "closed 4")
     assert len(document["rows"]) == len(TRUTHS)
     assert list(document["figures"]) == list(FIGURES)
-    assert document["prices_at"] == "2026-11-30"
+    assert document["prices_at"] == "2026-11-30T09:00:00+00:00"
     for one in document["rows"]:
         assert list(one["figures"]) == list(FIGURES)
 

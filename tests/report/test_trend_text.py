@@ -38,6 +38,6 @@ def test_as_json() -> None:
     assert document["schema"] == "paceline.trend/1"
     first, second = document["offers"]
     assert (first["verdict"], second["verdict"]) == ("slower", "not enough data")
-    assert first["shifts"][0]["lo"] < 1.2 < first["shifts"][0]["hi"]
+    assert first["shifts"][0]["ratio"]["lo"] < 1.2 < first["shifts"][0]["ratio"]["hi"]
     assert first["hours"][0]["runs"] == ["run-000"]
     assert second["detectable"] is None

@@ -72,11 +72,11 @@ class Equivalence:
         return "not enough data"
 
     @property
-    def needs_n(self) -> int | None:
+    def needs_more(self) -> int | None:
         """About how many more prompts would settle it; None where it is settled or cannot be told."""
         if self.verdict != "not enough data":
             return None
-        return min((one.needs_n for one in self.findings.values() if one.needs_n), default=None)
+        return min((one.needs_more for one in self.findings.values() if one.needs_more), default=None)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ class Equivalence:
     @property
     def text(self) -> str:
         """The verdict in words."""
-        if self.needs_n is not None:
-            return f"not enough data (needs {self.needs_n:,} more prompts)"
+        if self.needs_more is not None:
+            return f"not enough data (needs {self.needs_more:,} more prompts)"
         return self.verdict
 
     def with_speed(self, speed: Sequence[Comparison]) -> "Equivalence":
@@ -108,10 +108,10 @@ class Equivalence:
             "verdict": {
                 "outcome": self.verdict,
                 "text": self.text,
-                "needs_n": self.needs_n,
+                "needs_more": self.needs_more,
                 "reasons": list(self.reasons),
                 "findings": {
-                    name: {"outcome": one.outcome, "needs_n": one.needs_n, "text": one.words}
+                    name: {"outcome": one.outcome, "needs_more": one.needs_more, "text": one.words}
                     for name, one in self.findings.items()
                 },
             },

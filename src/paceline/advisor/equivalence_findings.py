@@ -19,11 +19,11 @@ _MOST_NEEDED = 1_000_000
 
 @dataclass(frozen=True)
 class Finding:
-    """What one kind of evidence shows. needs_n: about how many more prompts would decide; None: unknown."""
+    """What one kind of evidence shows. needs_more: about so many more prompts would decide; None: unknown."""
 
     outcome: Outcome
     words: str
-    needs_n: int | None = None
+    needs_more: int | None = None
 
 
 @dataclass(frozen=True)

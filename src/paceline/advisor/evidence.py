@@ -178,7 +178,7 @@ def why_left_out(one: Digest) -> str | None:
 
 
 def pooled(digests: Iterable[Digest], known: Sequence[KnownOffer] = ()) -> list[OfferEvidence]:
-    """The evidence of each offer, workload and load that there are runs of; in order of workload, load, offer.
+    """The evidence of each offer, workload and load with runs, in order of workload, load and offer.
 
     Runs that `why_left_out` has a reason for are not in it.
     """

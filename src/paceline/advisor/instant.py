@@ -87,7 +87,7 @@ class InstantVerdict:
     limit: the threshold of the grade; where there is not enough data, the nearest that may be met. within:
     requests of the sample that were, of n. maybe: a better grade that is not excluded. pace_share: requests
     whose text came at least at the mode's pace, None without one. pace_times: the median rate over the pace.
-    stall_ms: the 95th percentile of the longest gap, None where nobody follows the text. needs_n: further
+    stall_ms: the 95th percentile of the longest gap, None where nobody follows the text. needs_more: further
     requests that may settle it, where there is not enough data; None: too close to call. In words:
     `report.instant_text`.
     """
@@ -102,7 +102,7 @@ class InstantVerdict:
     pace_share: float | None = None
     pace_times: float | None = None
     stall_ms: Estimate | None = None
-    needs_n: int | None = None
+    needs_more: int | None = None
 
 
 def instant(evidence: OfferEvidence, modes: Sequence[ModeName] = tuple(MODES)) -> list[InstantVerdict]:
@@ -140,9 +140,9 @@ def _verdict(evidence: OfferEvidence, mode: Mode) -> InstantVerdict:
     runs = evidence.runs_of(felt)
     shares = {name: share_estimate(waited / limit_ms(name), SHARE, jobs, runs) for _, name in mode.limits}
     grade, name, maybe = _grade(mode, shares)
-    needs_n = None
+    needs_more = None
     if grade == "not enough data":
-        needs_n = shares[name].more_needed(SHARE, above_error=ERROR, below_error=ERROR)
+        needs_more = shares[name].more_needed(SHARE, above_error=ERROR, below_error=ERROR)
     known = ~np.isnan(times)
     share, times_pace = _pace(evidence, mode)
     stall = evidence.quantile("longest_stall_ms", SHARE) if mode.pace else None
@@ -163,7 +163,7 @@ def _verdict(evidence: OfferEvidence, mode: Mode) -> InstantVerdict:
         pace_share=share,
         pace_times=times_pace,
         stall_ms=stall if stall is not None and stall.n else None,
-        needs_n=needs_n,
+        needs_more=needs_more,
     )
 
 

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from paceline.report import advice_words as words
 from paceline.report.board_dict import price_dict
-from paceline.report.figures import json_text
+from paceline.report.figures import json_text, moment_text, offer_dict, rounded
 
 if TYPE_CHECKING:
     from paceline.advisor.advise import Advice, Binding, Flips, OfferAdvice
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from paceline.stats.positive_mean import MeanEstimate, RatioEstimate
 
 SCHEMA = "paceline.advice/1"
-_DIGITS = 9
 _TAIL = 0.025
 
 
@@ -38,7 +36,7 @@ def advice_dict(
     board, query = advice.board, advice.query
     return {
         "schema": SCHEMA,
-        "made_at": board.made_at.astimezone(UTC).isoformat(timespec="seconds"),
+        "made_at": moment_text(board.made_at),
         "workload": board.workload,
         "load": board.load,
         "outcome": advice.outcome,
@@ -56,7 +54,7 @@ def advice_dict(
         "binding": [_binding(one) for one in advice.binding],
         "runner_up": None
         if advice.runner_up is None
-        else {**_key(advice.runner_up.key), "against": _against(advice.runner_up.against)},
+        else {**offer_dict(advice.runner_up.key), "against": _against(advice.runner_up.against)},
         "flips": _flips(advice.flips),
         "pareto_dimensions": list(advice.dimensions),
         "says": {
@@ -68,7 +66,7 @@ def advice_dict(
             "next": words.next_steps(advice),
         },
         "origins": [
-            {**_key(one.offer), "what": one.what, "source": one.source, "formula": one.formula}
+            {**offer_dict(one.offer), "what": one.what, "source": one.source, "formula": one.formula}
             for one in origins
         ],
         "formulas": dict(formulas or {}),
@@ -79,7 +77,7 @@ def _offer(one: "OfferAdvice", advice: "Advice") -> dict[str, Any]:
     evidence, case = one.case.row.evidence, one.case
     worth = advice.query.worth_usd_per_hour
     return {
-        **_key(one.key),
+        **offer_dict(one.key),
         "status": one.status,
         "why_aside": one.why_aside,
         "runs": [run.run_id for run in evidence.digests],
@@ -88,9 +86,9 @@ def _offer(one: "OfferAdvice", advice: "Advice") -> dict[str, Any]:
         "requests_sampled": len(evidence.run),
         "verdicts": [_verdict(verdict) for verdict in one.verdicts],
         "usd_per_job": _mean(case.bill),
-        "time_ms_per_job": _mean(case.time_ms),
+        "job_ms": _mean(case.time_ms),
         "total_usd_per_job": _mean(case.total(worth)) if worth else None,
-        "pareto_probability": _number(one.pareto),
+        "pareto_probability": rounded(one.pareto),
         "in_pareto_set": one.in_pareto,
         "price": price_dict(case.row.price),
     }
@@ -106,13 +104,13 @@ def _verdict(one: "Verdict") -> dict[str, Any]:
         "outcome": one.outcome,
         "text": str(one),
         "limit": one.limit,
-        "value": _number(one.value),
-        "lo": _number(one.lo),
-        "hi": _number(one.hi),
+        "value": rounded(one.value),
+        "lo": rounded(one.lo),
+        "hi": rounded(one.hi),
         "n": one.n,
-        "effective_n": _number(one.effective_n),
+        "effective_n": rounded(one.effective_n),
         "unit": one.unit,
-        "needs": one.needs,
+        "needs_more": one.needs,
         "missing": one.missing,
         "why": one.why,
     }
@@ -121,7 +119,7 @@ def _verdict(one: "Verdict") -> dict[str, Any]:
 def _binding(one: "Binding") -> dict[str, Any]:
     return {
         "constraint": one.constraint.name,
-        "instead": _key(one.instead),
+        "instead": offer_dict(one.instead),
         "settled": one.settled,
         "verdict": _verdict(one.verdict),
     }
@@ -129,35 +127,35 @@ def _binding(one: "Binding") -> dict[str, Any]:
 
 def _against(one: "Against") -> dict[str, Any]:
     return {
-        "rival": _key(one.rival),
+        "rival": offer_dict(one.rival),
         "standing": one.standing,
-        "cost_ratio": _ratio(one.bill),
+        "bill_ratio": _ratio(one.bill),
         "time_ratio": _ratio(one.time),
-        "needs": one.needs,
+        "needs_more": one.needs,
     }
 
 
 def _flips(flips: "Flips") -> dict[str, Any]:
     price = flips.price
     return {
-        "price": None if price is None else {"rival": _key(price.rival), "rise": _bound(price.rise)},
+        "price": None if price is None else {"rival": offer_dict(price.rival), "rise": _bound(price.rise)},
         "worth": [
-            {"rival": _key(one.rival), "side": one.side, "usd_per_hour": _bound(one.usd_per_hour)}
+            {"rival": offer_dict(one.rival), "side": one.side, "usd_per_hour": _bound(one.usd_per_hour)}
             for one in flips.worth
         ],
         "volume": [
             {
-                "hours": _key(one.hours),
-                "tokens": _key(one.tokens),
+                "hours": offer_dict(one.hours),
+                "tokens": offer_dict(one.tokens),
                 "jobs_per_day": _bound(one.jobs_per_day),
-                "capacity_per_day": _number(one.capacity_per_day),
+                "capacity_per_day": rounded(one.capacity_per_day),
             }
             for one in flips.volume
         ],
         "tiers": [
             {
-                "slower": _key(one.slower),
-                "faster": _key(one.faster),
+                "slower": offer_dict(one.slower),
+                "faster": offer_dict(one.faster),
                 "extra_usd_per_job": _bound(one.extra_usd),
                 "saved_s_per_job": _bound(one.saved_s),
                 "pays_from_usd_per_hour": None if one.usd_per_hour is None else _bound(one.usd_per_hour),
@@ -172,9 +170,9 @@ def _mean(one: "MeanEstimate | None") -> dict[str, Any] | None:
         return None
     known = math.isfinite(one.spread)
     return {
-        "value": _number(one.value),
-        "lo": _number(one.lower(_TAIL)) if known else None,
-        "hi": _number(one.upper(_TAIL)) if known else None,
+        "value": rounded(one.value),
+        "lo": rounded(one.lower(_TAIL)) if known else None,
+        "hi": rounded(one.upper(_TAIL)) if known else None,
         "n": one.n,
     }
 
@@ -183,27 +181,17 @@ def _ratio(one: "RatioEstimate | None") -> dict[str, Any] | None:
     if one is None:
         return None
     return {
-        "value": _number(one.value),
-        "lo": _number(one.lo),
-        "hi": _number(one.hi),
+        "value": rounded(one.value),
+        "lo": rounded(one.lo),
+        "hi": rounded(one.hi),
         "relation": one.relation,
-        "needs": one.needs,
+        "needs_more": one.needs,
     }
 
 
 def _bound(one: "Bound") -> dict[str, float | None]:
-    return {"value": _number(one.value), "lo": _number(one.lo), "hi": _number(one.hi)}
-
-
-def _key(key: "OfferKey") -> dict[str, str]:
-    return {"model": key.model, "provider": key.provider, "tier": key.tier}
+    return {"value": rounded(one.value), "lo": rounded(one.lo), "hi": rounded(one.hi)}
 
 
 def _key_or_none(key: "OfferKey | None") -> dict[str, str] | None:
-    return None if key is None else _key(key)
-
-
-def _number(value: float | None) -> float | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{_DIGITS}g}")
+    return None if key is None else offer_dict(key)

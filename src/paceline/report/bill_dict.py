@@ -2,13 +2,12 @@
 
 import csv
 import io
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_dict import bill_dict, figure_dict, price_dict
 from paceline.report.cells import name_cell
-from paceline.report.figures import json_text
+from paceline.report.figures import json_text, moment_text, offer_dict
 
 if TYPE_CHECKING:
     from paceline.advisor.bills import BilledOffer, Bills
@@ -24,7 +23,7 @@ def bills_dict(bills: "Bills") -> dict[str, Any]:
     """The document."""
     return {
         "schema": SCHEMA,
-        "prices_at": bills.at.astimezone(UTC).isoformat(timespec="seconds"),
+        "prices_at": moment_text(bills.at),
         "rows": [_row(row) for row in bills.rows],
     }
 
@@ -68,9 +67,7 @@ def _row(row: "BilledOffer") -> dict[str, Any]:
     bill = row.bill
     told = bill_dict(bill)
     return {
-        "model": row.key.model,
-        "provider": row.key.provider,
-        "tier": row.key.tier,
+        **offer_dict(row.key),
         "workload": row.workload,
         "workload_key": row.workload_key,
         "load": row.load,

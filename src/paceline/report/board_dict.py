@@ -2,23 +2,19 @@
 
 import csv
 import io
-import math
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.price import Price, PriceUnknown
 from paceline.report.board_figures import FIGURES
 from paceline.report.cells import name_cell
-from paceline.report.figures import json_text
+from paceline.report.figures import json_text, moment_text, offer_dict, rounded
 
 if TYPE_CHECKING:
     from paceline.advisor.bill import Bill
     from paceline.advisor.board import Board, BoardRow
     from paceline.advisor.figures import Figure
-    from paceline.advisor.identity import OfferKey
 
 SCHEMA = "paceline.board/1"
-_DIGITS = 9
 
 
 def board_dict(board: "Board") -> dict[str, Any]:
@@ -26,12 +22,12 @@ def board_dict(board: "Board") -> dict[str, Any]:
     query = board.query
     return {
         "schema": SCHEMA,
-        "made_at": _moment(board.made_at),
+        "made_at": moment_text(board.made_at),
         "workload": board.workload,
         "workload_key": board.workload_key,
         "load": board.load,
-        "since": _moment(query.since),
-        "prices_at": (query.at or board.made_at).date().isoformat(),
+        "since": moment_text(query.since),
+        "prices_at": moment_text(query.at or board.made_at),
         "benchmark": query.benchmark,
         "sort": query.sort,
         "jobs_per_day": query.jobs_per_day,
@@ -49,11 +45,11 @@ def board_dict(board: "Board") -> dict[str, Any]:
         "rows": [row_dict(row) for row in board.rows],
         "elsewhere": [
             {
-                **_key(one.key),
+                **offer_dict(one.key),
                 "workload": one.workload,
                 "load": one.load,
                 "requests": one.requests,
-                "last_at": _moment(one.last_at),
+                "last_at": moment_text(one.last_at),
             }
             for one in board.elsewhere
         ],
@@ -91,15 +87,15 @@ def row_dict(row: "BoardRow") -> dict[str, Any]:
     """One offer, as in `rows`."""
     evidence = row.evidence
     return {
-        **_key(row.key),
+        **offer_dict(row.key),
         "endpoint": evidence.endpoint,
         "runs": [one.run_id for one in evidence.digests],
         "suspect_runs": list(evidence.suspect),
         "requests": evidence.attempted,
         "requests_ok": evidence.ok,
         "requests_sampled": len(evidence.run),
-        "last_at": _moment(evidence.last_at),
-        "until": _moment(evidence.until),
+        "last_at": moment_text(evidence.last_at),
+        "until": moment_text(evidence.until),
         "marks": list(row.marks),
         "feel": row.feel,
         "figures": {name: figure_dict(row.figures[name]) for name in FIGURES},
@@ -111,9 +107,9 @@ def row_dict(row: "BoardRow") -> dict[str, Any]:
 def figure_dict(figure: "Figure") -> dict[str, Any]:
     """One value with its interval, as in `figures` of a row."""
     return {
-        "value": _number(figure.value),
-        "lo": _number(figure.lo),
-        "hi": _number(figure.hi),
+        "value": rounded(figure.value),
+        "lo": rounded(figure.lo),
+        "hi": rounded(figure.hi),
         "n": figure.n,
         "needs_n": figure.needs_n,
         "note": figure.note,
@@ -127,8 +123,8 @@ def bill_dict(bill: "Bill") -> dict[str, Any]:
         "usd_per_month": None if bill.usd_per_month is None else figure_dict(bill.usd_per_month),
         "jobs_per_day": bill.jobs_per_day,
         "basis": bill.basis,
-        "parts_usd": {name: _number(value) for name, value in bill.parts.items()},
-        "tokens": {name: _number(value) for name, value in bill.tokens.items()},
+        "parts_usd": {name: rounded(value) for name, value in bill.parts.items()},
+        "tokens": {name: rounded(value) for name, value in bill.tokens.items()},
         "notes": list(bill.notes),
     }
 
@@ -163,27 +159,12 @@ def board_csv(board: "Board") -> str:
             *(name_cell(part) for part in (board.workload, board.load)),
             len(row.evidence.digests),
             row.evidence.attempted,
-            _moment(row.evidence.last_at),
+            moment_text(row.evidence.last_at),
             " ".join(row.marks),
             name_cell(row.feel),
         ]
         for name in FIGURES:
             figure = row.figures[name]
-            told += ["" if end is None else _number(end) for end in (figure.value, figure.lo, figure.hi)]
+            told += ["" if end is None else rounded(end) for end in (figure.value, figure.lo, figure.hi)]
         writer.writerow(told)
     return text.getvalue()
-
-
-def _key(key: "OfferKey") -> dict[str, str]:
-    return {"model": key.model, "provider": key.provider, "tier": key.tier}
-
-
-def _number(value: float | None) -> float | None:
-    """Nine digits that say something; below that it is noise."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{_DIGITS}g}")
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -23,7 +23,7 @@ _BEFORE = 50
 def title(found: "Equivalence") -> str:
     """The verdict: `SAME`, `DIFFERENT`, `NOT ENOUGH DATA (needs 40 more prompts)`."""
     head = found.verdict.upper()
-    return head if found.needs_n is None else f"{head} (needs about {found.needs_n:,} more prompts)"
+    return head if found.needs_more is None else f"{head} (needs about {found.needs_more:,} more prompts)"
 
 
 def side_name(side: "SideFacts") -> str:

@@ -2,10 +2,14 @@
 
 import json
 import math
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from paceline.stats.quantiles import Estimate
 from paceline.stats.summary import Summary
+
+if TYPE_CHECKING:
+    from paceline.advisor.identity import OfferKey
 
 QUANTILES = ("p50", "p90", "p95", "p99")
 
@@ -18,6 +22,24 @@ def json_text(document: Any) -> str:
 def number(value: float | None) -> float | None:
     """The value, or None for what JSON has no number for."""
     return None if value is None or not math.isfinite(value) else value
+
+
+_DIGITS = 9
+
+
+def rounded(value: float | None) -> float | None:
+    """Nine digits that say something, since below that it is noise; None for what JSON has no number for."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{_DIGITS}g}")
+
+
+def moment_text(moment: datetime | None) -> str | None:
+    """A moment as documents have it: in UTC, to the second."""
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def offer_dict(key: "OfferKey") -> dict[str, str]:
+    """Which offer something is of."""
+    return {"model": key.model, "provider": key.provider, "tier": key.tier}
 
 
 def clean(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.thresholds import Threshold, thresholds
-from paceline.report.figures import clean, json_text
+from paceline.report.figures import clean, json_text, offer_dict
 from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable
 
@@ -36,7 +36,7 @@ def verdict_words(verdict: "InstantVerdict") -> str:
         within = f"{verdict.within:,} of {verdict.n:,}"
         sentences.append(f"{within} came within {seconds(limit.value)}: {limit.text}.")
     if grade == "not enough data":
-        sentences.append(_missing(verdict.needs_n))
+        sentences.append(_missing(verdict.needs_more))
     elif verdict.maybe is not None:
         sentences.append(f"It may be {verdict.maybe}: more requests would tell.")
     if verdict.pace_share is not None and verdict.pace_times is not None:
@@ -81,9 +81,7 @@ def instant_json(found: "Sequence[tuple[OfferEvidence, Sequence[InstantVerdict]]
     """`paceline.instant/1` (docs/guides/instant.md)."""
     offers = [
         {
-            "model": evidence.key.model,
-            "provider": evidence.key.provider,
-            "tier": evidence.key.tier,
+            **offer_dict(evidence.key),
             "workload": evidence.workload,
             "load": evidence.load,
             "runs": [one.run_id for one in evidence.digests],
@@ -108,15 +106,15 @@ def _verdict_dict(verdict: "InstantVerdict") -> dict[str, Any]:
         "pace_share": verdict.pace_share,
         "pace_times": verdict.pace_times,
         "stall_p95_ms": verdict.stall_ms.to_dict() if verdict.stall_ms else None,
-        "needs_n": verdict.needs_n,
+        "needs_more": verdict.needs_more,
         "text": verdict_words(verdict),
     }
 
 
-def _missing(needs_n: int | None) -> str:
-    if needs_n is None or needs_n > _NEVER:
+def _missing(needs_more: int | None) -> str:
+    if needs_more is None or needs_more > _NEVER:
         return "Too close to the limit to call."
-    return f"{needs_n:,} more requests may settle it."
+    return f"{needs_more:,} more requests may settle it."
 
 
 def _range(time: "Estimate") -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from paceline.report.figures import clean, json_text
+from paceline.report.figures import clean, json_text, moment_text, offer_dict
 from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable
 from paceline.units import format_number
@@ -28,7 +28,7 @@ def trend_words(trend: "Trend") -> str:
     if trend.needs_hours is not None:
         left = f", and {trend.left_out} with fewer than 5 requests" if trend.left_out else ""
         return (
-            f"Not enough data: {len(trend.hours)} hours with measurements{left}; "
+            f"Not enough data: {len(trend.hours)} hour{'s'[: len(trend.hours) != 1]} with measurements{left}; "
             f"{trend.needs_hours} more hours are the least that can show a change."
         )
     if not trend.shifts:
@@ -92,25 +92,21 @@ def trends_json(trends: "Sequence[Trend]") -> str:
 
 def _dict(one: "Trend") -> dict[str, Any]:
     return {
-        "model": one.key.model,
-        "provider": one.key.provider,
-        "tier": one.key.tier,
+        **offer_dict(one.key),
         "workload": one.workload,
         "load": one.load,
         "figure": one.figure,
         "verdict": one.verdict,
         "text": trend_words(one),
         "hours": [
-            {"at": hour.at.isoformat(), "n": hour.n, "runs": list(hour.runs), **hour.median.to_dict()}
+            {"at": moment_text(hour.at), "n": hour.n, "runs": list(hour.runs), **hour.median.to_dict()}
             for hour in one.hours
         ],
         "shifts": [
             {
-                "after": shift.after.isoformat(),
-                "at": shift.at.isoformat(),
-                "ratio": shift.ratio,
-                "lo": shift.lo,
-                "hi": shift.hi,
+                "after": moment_text(shift.after),
+                "at": moment_text(shift.at),
+                "ratio": {"value": shift.ratio, "lo": shift.lo, "hi": shift.hi},
                 "p": shift.p,
                 "better": shift.better,
             }
