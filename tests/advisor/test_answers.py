@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from paceline.advisor.answers import answer_text, answers_of
+from paceline.advisor.answers import answers_of
 from paceline.errors import ConfigError
 from paceline.store.runs import StoredRun, open_run
 from paceline.store.schema import PLAN_SCHEMA
@@ -66,18 +66,3 @@ def test_runs_without_texts_and_without_prompts_are_refused(tmp_path: Path) -> N
         answers_of(stored(tmp_path, row, ["x"], load={"keep_text": False}))
     with pytest.raises(ConfigError, match="not known what was asked"):
         answers_of(stored(tmp_path, row, [None]))
-
-
-@pytest.mark.parametrize(
-    ("text", "kinds", "sizes", "answer"),
-    [
-        ("", [], [], ""),
-        ("ab", [1, 1], [1, 1], "ab"),
-        ("thinkyes", [2, 1], [5, 3], "yes"),
-        ("hmé1é", [2, 1, 2, 1], [2, 2, 1, 2], "éé"),
-        ("call", [4], [4], "call"),
-        ("think", [2], [5], ""),
-    ],
-)
-def test_only_what_is_no_reasoning(text: str, kinds: list[int], sizes: list[int], answer: str) -> None:
-    assert answer_text(text, kinds, sizes) == answer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from paceline.errors import ConfigError
-from paceline.measure.capability import answer_text, score_run
+from paceline.measure.capability import score_run
 from paceline.protocols import DEFAULT_DIALECT
 from paceline.stats.binomial import exact_share, stratified_share
 from paceline.store.runs import StoredRun, open_run
@@ -146,16 +146,6 @@ def test_problems_that_are_not_the_ones_that_were_asked_are_refused(tmp_path: Pa
     run.manifest.workload["probe"]["seed"] = 6
     with pytest.raises(ConfigError, match="problem 0 of run"):
         score_run(run)
-
-
-def test_an_answers_own_text_is_that_of_its_content_events() -> None:
-    text = "h\u00e9llo Answer: 5"
-    sizes = [len("h\u00e9llo".encode()), len(" Answer: 5")]
-    assert answer_text(text, [2, 1], sizes) == " Answer: 5"
-    assert answer_text(text, [1, 1], sizes) == text
-    # One event with both cannot be taken apart.
-    assert answer_text(text, [3], [sum(sizes)]) == text
-    assert answer_text("", [], []) == ""
 
 
 def test_the_page_has_every_key_of_the_document(tmp_path: Path) -> None:

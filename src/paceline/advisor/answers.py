@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from paceline.errors import ConfigError
+from paceline.stats.answer_text import answer_text
 from paceline.stats.frame import CONTENT, TOOL_CALL
 from paceline.store.runs import StoredRun
 
@@ -84,7 +82,9 @@ def answers_of(run: StoredRun) -> Answers:
 
 
 def _answer(row: int, one: dict[str, Any]) -> Answer:
-    text = answer_text(one["text"] or "", one["event_kind"] or [], one["event_bytes"] or [])
+    text = answer_text(
+        one["text"] or "", one["event_kind"] or [], one["event_bytes"] or [], CONTENT | TOOL_CALL
+    )
     kind: Kind = "answered"
     if one["finish_reason"] in _REFUSALS:
         kind = "refused"
@@ -104,17 +104,3 @@ def _answer(row: int, one: dict[str, Any]) -> Answer:
         reasoning_tokens=one["reasoning_tokens"],
         server_model=one["server_model"],
     )
-
-
-def answer_text(text: str, kinds: npt.ArrayLike, sizes: npt.ArrayLike) -> str:
-    """The part of a text that is the answer, or calls a tool: all but reasoning.
-
-    `kinds`: bits of `event_kind`, int[e]. `sizes`: UTF-8 bytes that each event added, int[e].
-    """
-    wanted = (np.asarray(kinds, np.int64) & (CONTENT | TOOL_CALL)) > 0
-    if wanted.all():
-        return text if len(wanted) else ""
-    raw, ends = text.encode(), np.cumsum(np.asarray(sizes, np.int64))
-    begins = ends - np.asarray(sizes, np.int64)
-    parts = [raw[begin:end] for begin, end, keep in zip(begins, ends, wanted, strict=True) if keep]
-    return b"".join(parts).decode(errors="replace")

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import pyarrow.compute as pc
 
 from paceline.errors import ConfigError
+from paceline.stats.answer_text import answer_text
 from paceline.stats.binomial import exact_share, stratified_share
 from paceline.store.runs import StoredRun
 from paceline.store.scores import PROBE, SCHEMA, save_run_scores
@@ -18,8 +18,6 @@ from paceline.workloads.capability.items import Items
 from paceline.workloads.plan import MAX_CALLS
 from paceline.workloads.spec import WorkloadSpec
 
-# `event_kind` bit of an answer's own text (docs/reference/store.md).
-_CONTENT = 1
 # How protocols say that an answer was ended by its limit.
 _AT_LIMIT = frozenset({"length", "max_tokens", "max_output_tokens"})
 _COLUMNS = ("request_index", "outcome", "finish_reason", "text", "event_kind", "event_bytes")
@@ -83,7 +81,7 @@ def _count(tally: Tally, row: Mapping[str, Any], score: Any) -> None:
         return
     tally.n += 1
     tally.truncated += row["finish_reason"] in _AT_LIMIT
-    answer = final_answer(answer_text(row["text"] or "", row["event_kind"], row["event_bytes"]))
+    answer = final_answer(_answer_of(row))
     if answer is None:
         tally.unanswered += 1
     # Partial credit is no share of solved items, and no binomial interval would hold for it.
@@ -91,17 +89,8 @@ def _count(tally: Tally, row: Mapping[str, Any], score: Any) -> None:
         tally.solved += 1
 
 
-def answer_text(text: str, kinds: list[int], sizes: list[int]) -> str:
-    """The answer's own text, without the reasoning that came in other events.
-
-    kinds, sizes: of each event, `event_kind` and `event_bytes`. An event that has both is taken whole.
-    """
-    if all(kind & _CONTENT for kind in kinds):
-        return text
-    raw = text.encode()
-    ends = np.cumsum(sizes)
-    parts = [raw[end - size : end] for kind, size, end in zip(kinds, sizes, ends, strict=True) if kind & 1]
-    return b"".join(parts).decode("utf-8", "replace")
+def _answer_of(row: Mapping[str, Any]) -> str:
+    return answer_text(row["text"] or "", row["event_kind"] or [], row["event_bytes"] or [])
 
 
 def _rows(run: StoredRun) -> Iterator[tuple[int, dict[str, Any]]]:
