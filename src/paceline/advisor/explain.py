@@ -64,7 +64,7 @@ def _of_offer(offer: OfferAdvice, advice: Advice) -> list[Origin]:
             if price.kind == "tokens"
             else "at_s, elapsed_ms and the run's jobs a second"
         )
-        source = f"{columns} of {sample}; price: {price.source}, as of {price.as_of:%Y-%m-%d}"
+        source = f"{columns} of {sample}; price: {price.source}"
         found.append(Origin(offer.key, "bill", source, "bill, mean"))
     found.append(Origin(offer.key, "time", f"at_s, e2e_ms, elapsed_ms of {sample}", "time, mean"))
     if offer.pareto is not None:

@@ -141,7 +141,7 @@ def _price(price: "Price", comments: list[str]) -> dict[str, Any]:
     if price.kind == "hours":
         comments.append(f"paid by the hour ({price.source}): a token has no price of its own")
         return {}
-    comments.append(f"price: {price.source}, as of {price.as_of:%Y-%m-%d}")
+    comments.append(f"price: {price.source}")
     if price.tiers:
         limit = price.tiers[0].over_prompt_tokens
         comments.append(f"prompts of more than {limit:,} tokens cost more, and are kept away")
