@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from paceline.advisor import digests
+from paceline.advisor.digest import COLUMNS
 from paceline.advisor.digests import AllDigests, all_digests, keep
 from paceline.advisor.evidence import MOST_POOLED, pooled
 from paceline.report.model import build_report
@@ -143,7 +144,15 @@ def test_digests_of_another_version_are_made_anew(
     [
         "UPDATE digests SET head = '{}'",
         "UPDATE digests SET head = json_remove(head, '$.model')",
+        "UPDATE digests SET head = json_set(head, '$.attempted', 'many')",
+        "UPDATE digests SET head = json_set(head, '$.ok', 1000)",
+        "UPDATE digests SET head = json_set(head, '$.extra', 'x')",
+        "UPDATE digests SET head = json_set(head, '$.load', NULL)",
+        "UPDATE digests SET head = json_set(head, '$.capability', json('[1]'))",
+        "UPDATE digests SET head = json_set(head, '$.started_at', '2026-01-01T00:00:00')",
         "UPDATE digests SET sample = x'0102'",
+        "UPDATE digests SET sample = x''",
+        f"UPDATE digests SET sample = x'{'ff' * 8 * len(COLUMNS)}'",
         "DELETE FROM digests",
     ],
 )

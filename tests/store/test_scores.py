@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def test_scores_of_a_run_are_kept_beside_it(tmp_path: Path) -> None:
         ({"families": {"products": {"solved": 9, "n": 7}}}, "no counts by family"),
         ({"families": {"products": {"solved": "7", "n": 9}}}, "no counts by family"),
         ({"version": None}, "no counts by family"),
+        ({"asked": "x"}, "no counts by family"),
+        ({"failed": "x"}, "no counts by family"),
+        ({"missing": [1]}, "no counts by family"),
     ],
 )
 def test_damaged_scores_of_a_run_are_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
@@ -78,6 +82,8 @@ def test_imported_scores_come_back_in_the_order_of_their_import(tmp_path: Path) 
         json.dumps({"schema": "paceline.scores/1", "scores": [{**SCORE.__dict__, "score": 2}]}),
         json.dumps({"schema": "paceline.scores/1", "scores": [{**SCORE.__dict__, "solved": 101}]}),
         json.dumps({"schema": "paceline.scores/1", "scores": [{**SCORE.__dict__, "model": ""}]}),
+        json.dumps({"schema": "paceline.scores/1", "scores": [{**SCORE.__dict__, "stderr": math.nan}]}),
+        json.dumps({"schema": "paceline.scores/1", "scores": [{**SCORE.__dict__, "stderr": "x"}]}),
     ],
 )
 def test_a_damaged_file_is_named_and_the_others_are_read(tmp_path: Path, text: str) -> None:

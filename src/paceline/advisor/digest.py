@@ -37,6 +37,16 @@ docs/concepts/metrics.md, counted from the instant of sending (in an open loop: 
 WELL, CUT, FAILED = 0.0, 1.0, 2.0
 
 
+# What figures are reckoned from, and names are made of.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(
+        ("run_id", "state", "verdict", "endpoint", "model", "workload", "workload_key", "load"), str
+    ),
+    **dict.fromkeys(("extra", "by_outcome"), dict),
+    **dict.fromkeys(("attempted", "ok"), int),
+}
+
+
 @dataclass(frozen=True)
 class Digest:
     """One run.
@@ -90,5 +100,14 @@ class Digest:
     def of(cls, head: Mapping[str, Any], sample: Mapping[str, Floats]) -> "Digest":
         """From what `head` gave. Raises KeyError, TypeError or ValueError for another document."""
         given = {name: head[name] for name in (one.name for one in fields(cls)) if name != "sample"}
+        for name, kind in _KINDS.items():
+            if not isinstance(given[name], kind):
+                raise TypeError(f"{name} is no {kind.__name__}")
+        if not isinstance(given["capability"], dict | None):
+            raise TypeError("capability is no object")
+        if not 0 <= given["ok"] <= given["attempted"]:
+            raise ValueError("more ended well than were attempted")
         started_at = datetime.fromisoformat(given.pop("started_at"))
+        if started_at.tzinfo is None:
+            raise ValueError("started_at is of no zone")
         return cls(**given | {"reasons": tuple(given["reasons"])}, started_at=started_at, sample=sample)

@@ -164,10 +164,14 @@ def _samples(
     found = {}
     for run_id, raw in kept_samples(wanted, where).items():
         with suppress(ValueError):
-            found[run_id] = _sample_of(raw)
+            sample = _sample_of(raw)
+            if bool(len(sample["at_s"])) == bool(good[run_id][1].attempted):
+                found[run_id] = sample
     return found
 
 
+# The end of the year 9999: what is later is no instant, but damage.
+_LATEST_S = 253_402_300_800.0
 _ROW_BYTES = 8 * len(COLUMNS)
 
 
@@ -180,6 +184,8 @@ def _bytes_of(sample: Mapping[str, Floats]) -> bytes:
 def _sample_of(raw: bytes) -> dict[str, Floats]:
     """From bytes, or their beginning, in order of time. Raises ValueError for what are none."""
     rows = np.frombuffer(raw).reshape(-1, len(COLUMNS))
+    if not (np.abs(rows[:, COLUMNS.index("at_s")]) < _LATEST_S).all():
+        raise ValueError("instants that are none")
     order = np.lexsort((rows[:, COLUMNS.index("job")], rows[:, COLUMNS.index("at_s")]))
     return dict(zip(COLUMNS, rows[order].T.copy(), strict=True))
 

@@ -79,6 +79,8 @@ def _whole(document: Mapping[str, Any]) -> bool:
         isinstance(document.get("version"), str)
         and isinstance(document.get("seed"), int)
         and isinstance(document.get("at"), str)
+        and isinstance(document.get("asked") or {}, dict)
+        and all(isinstance(document.get(name) or 0, int) for name in ("failed", "missing"))
         and isinstance(total, dict)
         and isinstance(total.get("n"), int)
         and isinstance(families, dict)
@@ -149,6 +151,10 @@ def _checked(score: ImportedScore) -> ImportedScore:
         raise ValueError("a score without model, benchmark, version or date")
     if not isinstance(score.score, int | float) or not 0.0 <= score.score <= 1.0:
         raise ValueError(f"the score of {score.model} is no share")
+    if score.stderr is not None and not (
+        isinstance(score.stderr, int | float) and 0.0 <= score.stderr <= 1.0
+    ):
+        raise ValueError(f"the standard error of {score.model} is no share")
     if any(one is not None and not isinstance(one, int) for one in counts) or (
         score.n is not None and score.n <= 0
     ):
