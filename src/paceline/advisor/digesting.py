@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.advisor.digest import COLUMNS, CUT, FAILED, METRIC_COLUMNS, TOKEN_COLUMNS, WELL, Digest, Floats
-from paceline.advisor.identity import load_name, workload_key, workload_name
+from paceline.advisor.identity import AskedOffer, load_name, workload_key, workload_name
 from paceline.advisor.thinning import evenly
 from paceline.report.evidence import Evidence
 from paceline.report.model import Report
@@ -23,8 +23,7 @@ MOST_SAMPLED = 1024
 def digest_of(report: Report, *, stamp: int, capability: Mapping[str, Any] | None = None) -> Digest:
     """The digest of a run from its report; `capability`: its scores, where it was a probe of them."""
     evidence, manifest = report.evidence, report.manifest
-    live = manifest.workload if manifest.workload.get("kind") == "live" else {}
-    said = {**live, **(manifest.offer or {})}
+    asked = AskedOffer.of(manifest)
     jobs = evidence.jobs
     several = jobs is not None and jobs.jobs.several_calls
     return Digest(
@@ -36,14 +35,14 @@ def digest_of(report: Report, *, stamp: int, capability: Mapping[str, Any] | Non
         state=evidence.state,
         verdict=report.trust.verdict,
         reasons=tuple(str(reason) for reason in report.trust.reasons if reason.severity != "note"),
-        endpoint=manifest.endpoint,
-        model=manifest.model,
+        endpoint=asked.endpoint,
+        model=asked.model,
         protocol=manifest.protocol,
         streaming=bool(Frame(evidence.rows).streaming.any()),
-        provider=said.get("provider"),
-        tier=said.get("tier"),
-        live_offer=(live.get("live") or {}).get("offer"),
-        extra=dict(manifest.workload.get("extra") or {}),
+        provider=asked.provider,
+        tier=asked.tier,
+        live_offer=asked.live_offer,
+        extra=asked.extra,
         workload=workload_name(manifest.workload),
         workload_key=workload_key(manifest.workload),
         load=load_name(manifest.load),

@@ -3,9 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from paceline.store.manifest import RunManifest
 
 TierName = Literal["standard", "fast", "ultra", "flex"]
 STANDARD: TierName = "standard"
@@ -63,6 +66,33 @@ class Asked(Protocol):
     @property
     def extra(self) -> Mapping[str, Any]:
         """Further fields of its bodies."""
+
+
+@dataclass(frozen=True)
+class AskedOffer:
+    """What a run says of whom it asked, without anything else of it: an `Asked`."""
+
+    endpoint: str
+    model: str
+    provider: str | None = None
+    tier: str | None = None
+    live_offer: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, manifest: "RunManifest") -> "AskedOffer":
+        """By its options, or by the gateway whose traffic it is."""
+        workload = manifest.workload
+        live = workload if workload.get("kind") == "live" else {}
+        said = {**live, **(manifest.offer or {})}
+        return cls(
+            endpoint=manifest.endpoint,
+            model=manifest.model,
+            provider=said.get("provider"),
+            tier=said.get("tier"),
+            live_offer=(live.get("live") or {}).get("offer"),
+            extra=dict(workload.get("extra") or {}),
+        )
 
 
 @dataclass(frozen=True)

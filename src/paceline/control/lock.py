@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from paceline.errors import UsageError
+from paceline.store import lock
 from paceline.store.atomic import make_folder, store_error
 
 LOCK_NAME = ".gateway"
@@ -50,17 +51,7 @@ class GatewayLock:
 
 def is_held(home: Path) -> bool:
     """Whether a gateway works in this home. Takes and changes nothing."""
-    try:
-        handle = os.open(home / "gateway" / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+    return lock.is_held(home / "gateway" / LOCK_NAME)
 
 
 def _taken(handle: int) -> bool:

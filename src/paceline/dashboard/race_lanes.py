@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from paceline.advisor.identity import STANDARD, KnownOffer, OfferKey, known_offer, offer_of
+from paceline.advisor.identity import STANDARD, AskedOffer, KnownOffer, OfferKey, known_offer, offer_of
 from paceline.control.config import Config, GatewayConfig, OfferConfig
 from paceline.control.credentials import ca_pem, credentials
 from paceline.control.listening import read_listening
@@ -81,18 +81,6 @@ class Lanes:
         if lane.why_not is not None:
             raise ConfigError(f"{lane.label}: {lane.why_not}")
         return lane
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a run says of whom it asked, as `offer_of` wants it."""
-
-    endpoint: str
-    model: str
-    provider: str | None
-    tier: str | None
-    extra: Mapping[str, Any]
-    live_offer: str | None = None
 
 
 def find_lanes(
@@ -209,7 +197,7 @@ def _of_url(number: int, text: str) -> Lane:
     target = Target.parse(url, model=model.strip() or None)
     if target.model is None:
         raise ConfigError(f"--race-url {target.display}: it has no model", "write: --race-url 'URL MODEL'")
-    asked = _Asked(target.display, target.model, None, None, {})
+    asked = AskedOffer(target.display, target.model)
     return Lane(
         id=f"url:{number}",
         group="url",
@@ -247,10 +235,7 @@ def _of_run(run: RunManifest, known: Sequence[KnownOffer]) -> Lane | None:
         return None
     protocol = parse_protocol(run.protocol)
     connection = run.load.get("connection") or {}
-    said = run.offer or {}
-    asked = _Asked(
-        run.endpoint, run.model, said.get("provider"), said.get("tier"), run.workload.get("extra") or {}
-    )
+    asked = AskedOffer.of(run)
 
     def target() -> Target:
         names = connection.get("header_names") or []

@@ -1,4 +1,4 @@
-"""The part of a request's text that is its answer: texts of all events are kept in one, reasoning among them."""
+"""The part of a request's text that is its answer: events of all kinds write into one."""
 
 import numpy as np
 import numpy.typing as npt

@@ -59,8 +59,13 @@ def living_state(state: str, folder: Path) -> str:
 
 def is_locked(folder: Path) -> bool:
     """Whether a living process is writing the run in `folder`."""
+    return is_held(folder / LOCK_NAME)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds the lock on this file. Takes and changes nothing."""
     try:
-        handle = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
