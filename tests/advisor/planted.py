@@ -161,7 +161,8 @@ def row_of(offer: Planted, work: Work, n: int, sample: Mapping[str, Floats], sol
         columns=cut,
         run=np.zeros(n, np.int64),
     )
-    price = Price("tokens", Rates(offer.usd_in, offer.usd_out), "planted", date(2026, 11, 1))
+    rates = Rates(offer.usd_in, offer.usd_out)
+    price = Price("tokens", rates, "planted, as of 2026-11-01", date(2026, 11, 1))
     # Verdicts make their own bounds from the counts.
     figures = {"capability": Figure(solved / n, 0.0, 1.0, n)}
     bill = Bill(Figure(None), None, None, {}, {}, "measured", None, price)
