@@ -141,8 +141,8 @@ def known_offer(run: Asked, known: Sequence[KnownOffer]) -> KnownOffer | None:
 
 def asked_tier(extra: Mapping[str, Any]) -> TierName:
     """The tier that the further fields of a body ask for."""
-    for field, names in _TIER_FIELDS.items():
-        found = names.get(str(extra.get(field)))
+    for name, names in _TIER_FIELDS.items():
+        found = names.get(str(extra.get(name)))
         if found is not None:
             return found
     return STANDARD
