@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from paceline.cli.main import run
+
 WAIT_S = 60.0
 
 
@@ -84,29 +86,42 @@ def test_where_others_reach_it_it_says_so_and_asks_for_the_token(home: Path) -> 
     assert told["token"] == token
 
 
-def refused(home: Path, *options: str, **env: str) -> str:
-    found = subprocess.run(
-        [sys.executable, "-m", "paceline", "dashboard", *options],
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-        env={**os.environ, "PACELINE_HOME": str(home), "PACELINE_CONFIG": str(home / "none.toml"), **env},
-    )
-    assert found.returncode == 2, found.stderr
-    assert found.stdout == ""
-    return found.stderr
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--prices", "nope.toml"], "--prices: there is no file nope.toml"),
+        (["--token-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set or empty"),
+        (["--token-env", "SHORT"], "at least 20"),
+        (["--gateway", "ftp://x"], "--gateway"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_to_do(
+    home: Path,
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(home))
+    monkeypatch.setenv("PACELINE_CONFIG", str(home / "none.toml"))
+    monkeypatch.setenv("SHORT", "secret-word")
+    assert run(["dashboard", "--port", "0", *options]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+    assert "hint: " in told.err
+    assert "secret-word" not in told.err
 
 
-def test_what_cannot_be_is_refused_with_what_to_do(home: Path) -> None:
+def test_a_port_that_is_taken_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(home))
+    monkeypatch.setenv("PACELINE_CONFIG", str(home / "none.toml"))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        said = refused(home, "--port", str(taken.getsockname()[1]))
+        assert run(["dashboard", "--port", str(taken.getsockname()[1])]) == 2
+    said = capsys.readouterr().err
     assert "in use" in said
     assert "hint: another server has that port" in said
-    assert "there is no file" in refused(home, "--prices", str(home / "nope.toml"))
-    assert "is not set or empty" in refused(home, "--token-env", "NO_SUCH_VARIABLE")
-    assert "at least 20" in refused(home, "--token-env", "SHORT", SHORT="secret-word")
-    assert "secret-word" not in refused(home, "--token-env", "SHORT", SHORT="secret-word")
-    assert "--gateway" in refused(home, "--gateway", "ftp://x")

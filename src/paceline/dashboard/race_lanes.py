@@ -79,7 +79,7 @@ class Lanes:
         if lane is None:
             raise ConfigError("there is no such endpoint any more", "load the page anew")
         if lane.why_not is not None:
-            raise ConfigError(f"{lane.label}: {lane.why_not}")
+            raise ConfigError(f"{lane.label}: {lane.why_not}", "mend that, or race another")
         return lane
 
 
@@ -145,7 +145,10 @@ def _of_offer(offer: OfferConfig, known: Sequence[KnownOffer]) -> Lane:
         found = credentials(offer)
         missing = offer.api_key_env is not None and not os.environ.get(offer.api_key_env, "").strip()
         if missing:
-            raise ConfigError(f"the environment variable {offer.api_key_env} is not set")
+            raise ConfigError(
+                f"the environment variable {offer.api_key_env} is not set",
+                "start the dashboard where it is set",
+            )
         pem = None if offer.ca_file is None else ca_pem(offer.ca_file)
         return replace(plain, headers=tuple(found.headers), ca_pem=pem)
 
@@ -168,7 +171,8 @@ def _of_gateway(config: Config, url: str, key_env: str | None) -> Iterator[Lane]
         def target(name: str = model.id) -> Target:
             if config.gateway.require_key and key_env is None:
                 raise ConfigError(
-                    "it asks for a key: start the dashboard with --gateway-key-env, the variable with one"
+                    "it asks for a key: start the dashboard with --gateway-key-env, the variable with one",
+                    "make one with paceline keys create",
                 )
             key = key_env if config.gateway.require_key else None
             return Target.parse(url, model=name, protocol="openai-chat", api_key_env=key)
@@ -240,7 +244,10 @@ def _of_run(run: RunManifest, known: Sequence[KnownOffer]) -> Lane | None:
     def target() -> Target:
         names = connection.get("header_names") or []
         if names:
-            raise ConfigError(f"it needs the headers {', '.join(names)}, whose values are not stored")
+            raise ConfigError(
+                f"it needs the headers {', '.join(names)}, whose values are not stored",
+                "make it an [[offer]] of paceline.toml",
+            )
         return Target.parse(
             run.endpoint,
             model=run.model,

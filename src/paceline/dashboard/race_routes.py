@@ -155,9 +155,9 @@ async def _document(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise UsageError("the body is no JSON") from None
+        raise UsageError("the body is no JSON", "send one JSON object") from None
     if not isinstance(found, dict):
-        raise UsageError("the body is no JSON object")
+        raise UsageError("the body is no JSON object", "send one JSON object")
     return found
 
 

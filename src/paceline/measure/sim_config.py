@@ -123,15 +123,16 @@ def parse_fault(text: str) -> dict[str, Any]:
     fault: dict[str, Any] = {"kind": kind}
     for part in filter(None, rest.split(",")):
         name, equals, value = part.partition("=")
+        wrong = ConfigError(
+            f"--fault {text}: {part!r} is not NAME=NUMBER",
+            "for example --fault cut:after_events=3,share=0.5",
+        )
         try:
             fault[name.strip()] = float(value) if "." in value else int(value)
         except ValueError:
-            raise ConfigError(
-                f"--fault {text}: {part!r} is not NAME=NUMBER",
-                "for example --fault cut:after_events=3,share=0.5",
-            ) from None
+            raise wrong from None
         if not equals:
-            raise ConfigError(f"--fault {text}: {part!r} is not NAME=NUMBER")
+            raise wrong
     return fault
 
 
@@ -156,16 +157,16 @@ def _answers(options: SimOptions) -> list[dict[str, Any]] | None:
     return found
 
 
+_TIMELINE_HINT = 'for example [{"at_ms": 1000, "exact": {"ttft_us": 900000}}]'
+
+
 def _timeline(path: Path) -> list[Any]:
     try:
         stages = json.loads(_file("--timeline", path) or "")
     except ValueError as error:
-        raise ConfigError(f"--timeline: {path} is not JSON: {error}") from None
+        raise ConfigError(f"--timeline: {path} is not JSON: {error}", _TIMELINE_HINT) from None
     if not isinstance(stages, list):
-        raise ConfigError(
-            f"--timeline: {path} is not a list of stages",
-            'for example [{"at_ms": 1000, "exact": {"ttft_us": 900000}}]',
-        )
+        raise ConfigError(f"--timeline: {path} is not a list of stages", _TIMELINE_HINT)
     return stages
 
 
@@ -276,4 +277,6 @@ def _file(option: str, path: Path | None) -> str | None:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
-        raise ConfigError(f"{option}: cannot read {path}: {reason}") from None
+        raise ConfigError(
+            f"{option}: cannot read {path}: {reason}", "give a text file that can be read"
+        ) from None

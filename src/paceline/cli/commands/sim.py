@@ -243,5 +243,8 @@ def _key(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable)
     if not key:
-        raise ConfigError(f"--api-key-env: the environment variable {variable} is not set or empty")
+        raise ConfigError(
+            f"--api-key-env: the environment variable {variable} is not set or empty",
+            "set it, or leave it out",
+        )
     return key
