@@ -141,7 +141,7 @@ _AMOUNTS: list[_Column] = [
     ("CACHED", lambda row, _: _short(row.cached_tokens)),
     ("OUTPUT", lambda row, _: _short(row.completion_tokens)),
     ("REASON", lambda row, _: _short(row.reasoning_tokens)),
-    ("USD", lambda row, _: f"{'>=' if row.cost_is_partial else ''}{usd_words(row.cost_usd)}"),
+    ("USD", lambda row, _: _cost(row)),
 ]
 _SPEEDS: list[_Column] = [
     ("OK %", lambda row, _: _percent(row.ok_share)),
@@ -272,6 +272,13 @@ def _percent(share: float | None) -> str:
     if share in (0.0, 1.0):
         return f"{100 * share:.0f}"
     return f"{min(max(100 * share, 0.1), 99.9):.1f}"
+
+
+def _cost(row: UsageRow) -> str:
+    """At least so much where some price is not known; `>=0` would say nothing."""
+    if row.cost_is_partial and not row.cost_usd:
+        return "unknown"
+    return f"{'>=' if row.cost_is_partial else ''}{usd_words(row.cost_usd)}"
 
 
 def _figure(value: float | None) -> str:
