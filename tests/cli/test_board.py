@@ -146,3 +146,15 @@ def test_what_was_just_measured_is_kept_and_keeping_it_never_fails(
     monkeypatch.setattr("paceline.advisor.digests.keep", broken)
     keep_digest(report)
     assert "a board will read this run again: no such thing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["inf", "1e400", "1e13", "nan", "-1", "x", ""])
+@pytest.mark.parametrize(
+    "command", [["board", "--jobs-per-day"], ["bill", "--jobs-per-day"], ["advise", "--worth"]]
+)
+def test_numbers_that_no_bill_can_be_made_of_are_refused(
+    home: Path, capsys: pytest.CaptureFixture[str], command: list[str], number: str
+) -> None:
+    assert run([*command, number, "--json", "out.json"]) == 2
+    assert f"Invalid value for '{command[1]}'" in capsys.readouterr().err
+    assert not Path("out.json").exists()

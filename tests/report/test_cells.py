@@ -20,7 +20,10 @@ def test_money_is_never_in_powers_of_ten(usd: float, text: str) -> None:
         (" @sum", "' @sum"),
         ("-x", "'-x"),
         ("a\rb", "a b"),
-        ("\tb", "'\tb"),
+        ("\tb", " b"),
+        ("\t=b", "' =b"),
+        ("\x1b]0;a\x07b\nc", " ]0;a b c"),
+        ("\u202eab", " ab"),
     ],
 )
 def test_a_name_becomes_no_formula(name: str | None, cell: str) -> None:

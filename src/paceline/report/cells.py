@@ -2,7 +2,9 @@
 
 import math
 
-_FORMULA = ("=", "+", "-", "@", "\t")
+from paceline.report.words import printable
+
+_FORMULA = ("=", "+", "-", "@")
 
 
 def usd_words(usd: float) -> str:
@@ -14,7 +16,8 @@ def usd_words(usd: float) -> str:
 
 
 def name_cell(name: str | None) -> str:
-    """For CSV: what others choose, as `X-Title`, must not become a formula of a spreadsheet."""
-    # Python 3.11's writer puts no quotation marks around a carriage return.
-    text = (name or "").replace("\r", " ")
+    """For CSV: what others choose, as `X-Title`, must not become a formula of a spreadsheet, nor steer a
+    terminal.
+    """
+    text = printable(name or "")
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

@@ -39,6 +39,7 @@ class EvidenceFlags:
         float | None,
         typer.Option(
             min=0.0,
+            max=1e12,
             help="Jobs a day, for bills a day and a month. Default: the workload's own number.",
             rich_help_panel=EVIDENCE,
         ),
@@ -86,6 +87,7 @@ class AskedFlags:
         float | None,
         typer.Option(
             min=0.0,
+            max=1e12,
             help="What an hour saved is worth, in USD: bill and time are then weighed together. Default: the "
             "workload's own; 0 for none.",
             rich_help_panel=_ASKED,

@@ -39,7 +39,9 @@ def board(  # noqa: PLR0917
     ] = "ttft_p50_ms",
     jobs_per_day: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Jobs a day, for bills a day and a month.", rich_help_panel=EVIDENCE),
+        typer.Option(
+            min=0.0, max=1e12, help="Jobs a day, for bills a day and a month.", rich_help_panel=EVIDENCE
+        ),
     ] = None,
     prices: Prices = None,
     json: Annotated[

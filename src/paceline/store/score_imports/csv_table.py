@@ -2,11 +2,21 @@
 
 import csv
 import io
+from itertools import islice
 from pathlib import Path
 
 from paceline.config import closest
 from paceline.store.manifest import TIERS
-from paceline.store.score_imports.model import FoundScores, bad, count, day, name, share, source_of
+from paceline.store.score_imports.model import (
+    MOST_SCORES,
+    FoundScores,
+    bad,
+    count,
+    day,
+    name,
+    share,
+    source_of,
+)
 from paceline.store.scores import ImportedScore
 
 COLUMNS = (
@@ -30,12 +40,15 @@ def read_table(data: bytes, path: Path, model: str | None) -> FoundScores:
         _check_header(header, path, model)
         scores = [
             _score(dict(zip(header, cells, strict=False)), f"{path}, line {reader.line_num}", model)
-            for cells in reader
-            if any(cell.strip() for cell in cells)
+            for cells in islice(filter(_has_text, reader), MOST_SCORES + 1)
         ]
     except csv.Error as error:
         raise bad(f"{path}, line {reader.line_num}", f"this is no CSV: {error}") from None
     return FoundScores(scores, source_of(path, "csv"), _notes(scores))
+
+
+def _has_text(cells: list[str]) -> bool:
+    return any(cell.strip() for cell in cells)
 
 
 def _check_header(header: list[str], path: Path, model: str | None) -> None:

@@ -124,7 +124,7 @@ def checked(
     if not found:
         raise bad(str(path), "there is no score in it")
     if len(found) > MOST_SCORES:
-        raise bad(str(path), f"{len(found):,} scores are more than {MOST_SCORES:,}", "import a part of them")
+        raise bad(str(path), f"it holds more than {MOST_SCORES:,} scores", "import a part of them")
     if any(one.benchmark == PROBE for one in found):
         raise bad(
             str(path),
