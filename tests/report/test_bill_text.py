@@ -46,12 +46,18 @@ def test_the_cheapest_first_and_what_is_unknown_last() -> None:
     ]
     flat = " ".join(text.split())
     assert "1 Price: a list, as of 2026-11-30. Not enough data (93 more). Mind it." in flat
-    assert (
-        "A job: 512 tokens in (300 from the cache), 128 out. Of the bill: prompt 75 %, answer 25 %." in flat
-    )
+    assert "A job: 512 tokens in (300 from the cache), 128 out. Of the bill: prompt 75%, answer 25%." in flat
     assert "3 Price unknown: nobody says. Ask." in flat
     assert "3.1% of jobs did not end well." in flat
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_reasoning_is_told_as_a_part_of_the_answer() -> None:
+    one = row("thinker", Figure(0.01, 0.009, 0.011, 100))
+    parts = {"input": 0.00004, "output": 0.00996, "reasoning": 0.009}
+    one = replace(one, bill=replace(one.bill, parts=parts))
+    flat = " ".join(bills_text(in_order([one], AT)).split())
+    assert "Of the bill: prompt 0.4%, answer 100% (90% reasoning)." in flat
 
 
 def test_the_name_of_a_file_is_not_written_otherwise() -> None:

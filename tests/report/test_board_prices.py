@@ -13,7 +13,7 @@ def test_every_offer_has_its_rates_bill_source_and_date_or_why_there_is_none() -
     assert line["rates"] == "0.15 in, 0.6 out, 0.015 cache read"
     assert (line["source"], line["as_of"]) == ("genai-prices 0.0.57", "2026-11-20")
     assert line["tokens"] == "1,800 in, 600 of them cached, 420 out, 120 of them reasoning, measured"
-    assert [part["name"] for part in line["parts"]] == ["input", "output"]
+    assert [part["name"] for part in line["parts"]] == ["prompt", "answer"]
     unknown = lines["gpt-oss-20b @ local"]
     assert not unknown["known"]
     assert unknown["why"] == "no price of gpt-oss-20b at local is known"

@@ -9,7 +9,7 @@ from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
 from paceline.report.lines import WIDTH, folded
 from paceline.report.words import printable, shorten
-from paceline.units import format_number
+from paceline.units import format_number, format_percentage
 
 if TYPE_CHECKING:
     from paceline.advisor.bill import Bill
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 34
 _GAP = "  "
 _USD = "usd_per_job"
-_PARTS = {
+PARTS = {
     "input": "prompt",
     "cache_read": "from the cache",
     "cache_write": "into the cache",
@@ -27,6 +27,7 @@ _PARTS = {
     "requests": "requests",
     "hardware": "own hardware",
 }
+"""What the parts of a bill are called."""
 
 
 def bills_text(bills: "Bills") -> str:
@@ -54,7 +55,7 @@ def _block(bills: "Bills", rows: Sequence["BilledOffer"]) -> list[str]:
 
 
 def _table(rows: Sequence["BilledOffer"]) -> list[str]:
-    cells = [["OFFER", "USD/JOB", "95 %", "USD/DAY", "USD/MONTH"]]
+    cells = [["OFFER", "USD/JOB", "95% INTERVAL", "USD/DAY", "USD/MONTH"]]
     for number, row in enumerate(rows, 1):
         bill = row.bill
         name = shorten(full_name(row.key), _LONGEST_NAME)
@@ -127,16 +128,15 @@ def _tokens_words(bill: "Bill") -> str:
 
 
 def _parts_words(bill: "Bill") -> str:
-    """`Of the bill: prompt 45 %, answer 55 %.`."""
+    """`Of the bill: prompt 45%, answer 55% (40% reasoning).`."""
     whole = bill.usd_per_job.value
     if not whole or "hardware" in bill.parts:
         return ""
-    shares = [
-        f"{said} {100.0 * bill.parts[name] / whole:.0f} %"
-        for name, said in _PARTS.items()
-        if bill.parts.get(name)
-    ]
-    return f"Of the bill: {', '.join(shares)}."
+    share = {name: format_percentage(usd / whole) for name, usd in bill.parts.items() if usd}
+    told = {name: f"{said} {share[name]}" for name, said in PARTS.items() if name in share}
+    if "reasoning" in share and "output" in told:
+        told["output"] += f" ({share['reasoning']} reasoning)"
+    return f"Of the bill: {', '.join(told.values())}."
 
 
 def _in_brackets(parts: Sequence[str]) -> str:

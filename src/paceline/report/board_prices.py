@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from paceline.catalogue.price import Price
+from paceline.report.bill_text import PARTS
 from paceline.report.board_words import figure_words, full_name
 from paceline.report.cells import usd_words
 from paceline.report.words import printable
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 
 JOBS = 1_000
 """Jobs that parts of a bill are shown for: those of one job are too small to read."""
-_PARTS = {
-    "input": "input",
-    "cache_read": "cache reads",
-    "cache_write": "cache writes",
-    "output": "output",
-    "requests": "requests",
-    "hardware": "hardware",
-}
 
 
 def prices_context(board: "Board") -> list[dict[str, Any]]:
@@ -41,7 +34,7 @@ def _row(number: int, row: "BoardRow") -> dict[str, Any]:
         "tokens": _tokens(row),
         "parts": [
             {"name": label, "usd": usd_words(JOBS * row.bill.parts[part])}
-            for part, label in _PARTS.items()
+            for part, label in PARTS.items()
             if row.bill.parts.get(part)
         ],
         "day": _bill(row.bill.usd_per_day),
