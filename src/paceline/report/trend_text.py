@@ -27,9 +27,10 @@ def trend_words(trend: "Trend") -> str:
     """The verdict as a sentence or two."""
     if trend.needs_hours is not None:
         left = f", and {trend.left_out} with fewer than 5 requests" if trend.left_out else ""
+        more = "1 more hour is" if trend.needs_hours == 1 else f"{trend.needs_hours} more hours are"
         return (
-            f"Not enough data: {len(trend.hours)} hour{'s'[: len(trend.hours) != 1]} with measurements{left}; "
-            f"{trend.needs_hours} more hours are the least that can show a change."
+            f"Not enough data: {_hours(len(trend.hours))} with measurements{left}; "
+            f"{more} the least that can show a change."
         )
     if not trend.shifts:
         seen = (
@@ -37,6 +38,10 @@ def trend_words(trend: "Trend") -> str:
         )
         return f"No change beyond noise in {len(trend.hours)} hours.{seen}"
     return " ".join(_shift_words(one) for one in trend.shifts)
+
+
+def _hours(n: int) -> str:
+    return "1 hour" if n == 1 else f"{n} hours"
 
 
 def _shift_words(shift: "Shift") -> str:
