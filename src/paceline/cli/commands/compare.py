@@ -9,6 +9,7 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import RESULT, EndpointFlags, HtmlPath, LoadFlags, MarkdownPath
 from paceline.cli.request_options import RequestFlags
+from paceline.cli.second_options import SECOND, SecondFlags
 from paceline.cli.server_options import ServerFlags
 from paceline.errors import ConfigError
 
@@ -16,33 +17,11 @@ if TYPE_CHECKING:
     from paceline.measure.job import Job
     from paceline.measure.scrape import ServerWatch
 
-SECOND = "Endpoint B, where it differs from A"
-
 
 @dataclass(frozen=True)
-class SecondFlags:
-    """What differs in the second endpoint."""
+class MeasuredSecondFlags(SecondFlags):
+    """What differs in the second endpoint where both are measured."""
 
-    model_b: Annotated[str | None, typer.Option(help="Model of B.", rich_help_panel=SECOND)] = None
-    protocol_b: Annotated[str | None, typer.Option(help="Protocol of B.", rich_help_panel=SECOND)] = None
-    header_b: Annotated[
-        list[str] | None,
-        typer.Option(help="A header for B, in place of A's; may be repeated.", rich_help_panel=SECOND),
-    ] = None
-    api_key_env_b: Annotated[
-        str | None,
-        typer.Option(
-            help="Environment variable with B's key; needed where B is on another host, '' for none.",
-            rich_help_panel=SECOND,
-        ),
-    ] = None
-    ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
-    provider_b: Annotated[
-        str | None, typer.Option(help="Who serves B, for the board.", rich_help_panel=SECOND)
-    ] = None
-    tier_b: Annotated[
-        str | None, typer.Option(help="Tier of B: standard, fast, ultra or flex.", rich_help_panel=SECOND)
-    ] = None
     server_metrics_b: Annotated[
         str | None,
         typer.Option(
@@ -50,6 +29,16 @@ class SecondFlags:
             rich_help_panel=SECOND,
         ),
     ] = None
+
+    def job(self, first: "Job", url: str, name: str | None) -> "Job":
+        """B's job, from A's. Raises ConfigError for a key that is not B's."""
+        return replace(
+            super().job(first, url, name),
+            # The two may be one server, whose cache must not know B's prompts from A.
+            workload=first.workload.fresh() if first.workload.prefix_salt else first.workload,
+            jobs=None,
+            server=_second_server(first.server, self.server_metrics_b),
+        )
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,7 @@ def compare(  # noqa: PLR0917
     requests: RequestFlags,
     endpoint: EndpointFlags,
     server: ServerFlags,
-    second: SecondFlags,
+    second: MeasuredSecondFlags,
     result: ComparisonFlags,
     model: Annotated[str | None, typer.Option("--model", "-m", help="Model of both endpoints.")] = None,
     slo: Annotated[
@@ -135,38 +124,9 @@ def compare(  # noqa: PLR0917
         name=None if name is None else f"{name}-a",
     )
     # Before the first is asked anything.
-    second_job = _second(first_job, b, second, name)
+    second_job = second.job(first_job, b, name)
     pair = measure_both(prepare(first_job), prepare(second_job), pairs=pairs)
     return conclude_comparison(pair, result.paths(), smallest, threshold)
-
-
-def _second(first: "Job", url: str, flags: SecondFlags, name: str | None) -> "Job":
-    """B is asked as A is, as far as nothing else is said. Raises ConfigError for a key that is not B's."""
-    from paceline.cli.options import named_offer
-    from paceline.cli.second_credentials import second_credentials
-    from paceline.endpoints.target import Target
-    from paceline.protocols import parse_protocol
-
-    return replace(
-        first,
-        url=url,
-        model=flags.model_b or first.model,
-        protocol=first.protocol if flags.protocol_b is None else parse_protocol(flags.protocol_b),
-        # The two may be one server, whose cache must not know B's prompts from A.
-        workload=first.workload.fresh() if first.workload.prefix_salt else first.workload,
-        jobs=None,
-        credentials=second_credentials(
-            first.credentials,
-            (Target.parse(first.url).host, Target.parse(url).host),
-            headers=flags.header_b,
-            api_key_env=flags.api_key_env_b,
-            ca_file=flags.ca_file_b,
-        ),
-        name=None if name is None else f"{name}-b",
-        # On another host A's provider says nothing of B.
-        offer=named_offer(flags.provider_b, flags.tier_b, "-b"),
-        server=_second_server(first.server, flags.server_metrics_b),
-    )
 
 
 def _second_server(first: "ServerWatch", url: str | None) -> "ServerWatch":
@@ -178,7 +138,7 @@ def _second_server(first: "ServerWatch", url: str | None) -> "ServerWatch":
 
 def _refuse_load(*given: object) -> None:
     """Options, and option groups, that have no meaning for stored runs."""
-    groups = (LoadFlags(), RequestFlags(), EndpointFlags(), ServerFlags(), SecondFlags())
+    groups = (LoadFlags(), RequestFlags(), EndpointFlags(), ServerFlags(), MeasuredSecondFlags())
     if any(one is not None and one not in groups for one in given):
         raise ConfigError(
             "stored runs are compared as they are: options of load, requests and endpoints have no meaning",

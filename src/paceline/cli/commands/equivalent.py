@@ -9,6 +9,7 @@ import typer
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import LOAD, RESULT, EndpointFlags, HtmlPath, MarkdownPath
 from paceline.cli.request_options import REQUESTS
+from paceline.cli.second_options import SECOND, SecondFlags
 from paceline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from paceline.settings import MeasureSettings
     from paceline.workloads.spec import WorkloadSpec
 
-SECOND = "Endpoint B, where it differs from A"
 DEFAULT_PROMPTS = 60
 MAX_TOKENS = 1024
 
@@ -155,63 +155,24 @@ class PaceFlags:
 
 
 @dataclass(frozen=True)
-class OtherFlags:
-    """What differs in the second endpoint."""
+class OtherFlags(SecondFlags):
+    """What differs in the second endpoint where both are asked the same."""
 
-    model_b: Annotated[str | None, typer.Option(help="Model of B.", rich_help_panel=SECOND)] = None
-    protocol_b: Annotated[str | None, typer.Option(help="Protocol of B.", rich_help_panel=SECOND)] = None
-    header_b: Annotated[
-        list[str] | None,
-        typer.Option(help="A header for B, in place of A's; may be repeated.", rich_help_panel=SECOND),
-    ] = None
-    api_key_env_b: Annotated[
-        str | None,
-        typer.Option(
-            help="Environment variable with B's key; needed where B is on another host, '' for none.",
-            rich_help_panel=SECOND,
-        ),
-    ] = None
-    ca_file_b: Annotated[Path | None, typer.Option(help="CA of B.", rich_help_panel=SECOND)] = None
     extra_body_b: Annotated[
         str | None,
         typer.Option(help="Further fields of B's bodies, in place of A's: a tier.", rich_help_panel=SECOND),
     ] = None
-    provider_b: Annotated[
-        str | None, typer.Option(help="Who serves B, for the board.", rich_help_panel=SECOND)
-    ] = None
-    tier_b: Annotated[
-        str | None, typer.Option(help="Tier of B: standard, fast, ultra or flex.", rich_help_panel=SECOND)
-    ] = None
 
     def job(self, first: "Job", url: str, name: str | None) -> "Job":
-        """B is asked as A is, where nothing else is said. Raises ConfigError for a key that is not B's."""
-        from paceline.cli.options import named_offer
+        """B's job, from A's. Raises ConfigError for a key that is not B's."""
         from paceline.cli.request_options import parse_extra
-        from paceline.cli.second_credentials import second_credentials
-        from paceline.endpoints.target import Target
-        from paceline.protocols import parse_protocol
         from paceline.workloads.spec import WorkloadSpec
 
-        workload = first.workload
-        if self.extra_body_b is not None:
-            given = {**workload.to_dict(), "extra": parse_extra(self.extra_body_b)}
-            workload = WorkloadSpec.parse(given, "the options", {"extra": "--extra-body-b"})
-        return replace(
-            first,
-            url=url,
-            model=self.model_b or first.model,
-            protocol=first.protocol if self.protocol_b is None else parse_protocol(self.protocol_b),
-            workload=workload,
-            credentials=second_credentials(
-                first.credentials,
-                (Target.parse(first.url).host, Target.parse(url).host),
-                headers=self.header_b,
-                api_key_env=self.api_key_env_b,
-                ca_file=self.ca_file_b,
-            ),
-            name=None if name is None else f"{name}-b",
-            offer=named_offer(self.provider_b, self.tier_b, "-b"),
-        )
+        second = super().job(first, url, name)
+        if self.extra_body_b is None:
+            return second
+        given = {**first.workload.to_dict(), "extra": parse_extra(self.extra_body_b)}
+        return replace(second, workload=WorkloadSpec.parse(given, "the options", {"extra": "--extra-body-b"}))
 
 
 @dataclass(frozen=True)
