@@ -175,10 +175,13 @@ def test_days_that_differ_make_it_less_sure_than_either_alone_says() -> None:
         digest(400, run_id=f"day-{number}", sample={"ttft_ms": level * rng.lognormal(0.0, 0.1, 400)})
         for number, level in enumerate((150.0, 250.0, 150.0, 250.0))
     ]
-    both = pooled(days)[0].quantile("ttft_ms", 0.5)
+    offer = pooled(days)[0]
+    assert offer.runs_differ
+    both = offer.quantile("ttft_ms", 0.5)
     one = pooled(days[:1])[0].quantile("ttft_ms", 0.5)
     assert one.enough
-    # Four days tell less than four observations do.
-    assert not both.enough
-    assert both.needs_n is not None
-    assert both.needs_n > 1600
+    assert both.lo is not None
+    assert both.hi is not None
+    # They span what the days were.
+    assert both.lo < 152.0
+    assert both.hi > 245.0

@@ -247,6 +247,7 @@ def _marks(evidence: OfferEvidence) -> tuple[str, ...]:
         "approximate": any(one.approximate for one in evidence.digests),
         "live": any(one.live_offer is not None for one in evidence.digests),
         "running": any(one.state == "running" for one in evidence.digests),
+        "differ": evidence.runs_differ,
     }
     return tuple(name for name, is_so in told.items() if is_so)
 

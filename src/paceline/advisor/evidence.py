@@ -139,6 +139,13 @@ class OfferEvidence:
             return self.blocks
         return self.run
 
+    @cached_property
+    def runs_differ(self) -> bool:
+        """Its runs differ by more than chance and by more than 5 %, in TTFT or decode rate."""
+        return len(self.digests) > 1 and any(
+            self.drawn(column) is self.run for column in ("ttft_ms", "output_tok_s")
+        )
+
     def runs_of(self, which: npt.NDArray[np.bool_]) -> Ints | None:
         """The run of each request of `which` (bool[n]); None of one run."""
         return self.run[which] if len(self.digests) > 1 else None

@@ -26,6 +26,10 @@ MARKS = {
     "approximate": ("~", "tokens are counted by chunks: rates are approximate"),
     "live": ("^", "live traffic: each offer had other requests"),
     "running": ("+", "still goes on"),
+    "differ": (
+        "#",
+        "its runs differ: intervals span what they were; of 5 runs or more, what a further one may be",
+    ),
 }
 """The sign of each mark, and what it says."""
 

@@ -3,9 +3,10 @@
 What requests of one run have in common (the hour, the machine, who else was there) does not average out over
 them, however many they are. Where runs differ, the variance of a share or mean is that between runs, with
 Student's t for so few of them; where they do not, they are one sample ("sometimes pool": Bancroft 1944).
+A difference that is certain and does not matter is none: levels within 5 % of each other are one level.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,12 @@ Floats = npt.NDArray[np.float64]
 ALIKE_P = 0.1
 """Runs differ where chance would part equal ones as far less often than this: by scores, or by what is told
 of."""
+
+ONE_LEVEL = 1.05
+"""Runs whose levels lie within this ratio are taken for alike, however surely they differ."""
+
+FEWEST_RUNS = 5
+"""Of fewer runs that differ, Student's t says no more of a further one than that nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +72,22 @@ class Occasions:
         within = Dependence.of(values, run) if jobs is None else Clusters.of(values, jobs, run)
         scores = normal_scores(values)
         differ = _differ(variance_ratio(scores, run, sizes), within.of_scores(), len(values), len(sizes))
-        return cls(values, run, sizes, within, intraclass(scores, run, sizes), differ)
+        found = cls(values, run, sizes, within, intraclass(scores, run, sizes), differ)
+        return replace(found, differ=False) if differ and _one_level(*found.levels(0.5)) else found
+
+    def levels(self, p: float) -> tuple[float, float]:
+        """The least and the greatest of the runs' own `p` quantiles (each an order statistic)."""
+        order = np.lexsort((self.values, self.run))
+        begins = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        mine = self.values[order[begins + np.floor(p * (self.sizes - 1)).astype(np.int64)]]
+        return float(mine.min()), float(mine.max())
 
     def inflation(self, p: float, quantile: float) -> Inflation:
-        """Of the share of values <= `quantile`; `p`: the probability that it stands for."""
+        """Of the share of values <= `quantile`; `p`: the probability that it stands for.
+
+        How runs differ does not matter where their levels are one, or where `quantile` lies beyond all of
+        them by as much again as they are apart.
+        """
         within = self.within.inflation(p, quantile)
         runs = len(self.sizes)
         if runs < 2:
@@ -76,6 +95,9 @@ class Occasions:
         below = (self.values <= quantile).astype(np.float64)
         by_shares = cluster_inflation(below, self.run, runs)
         if not (self.differ or _differ(by_shares, within, len(self.values), runs)):
+            return Inflation(within)
+        low, high = self.levels(p)
+        if _one_level(low, high) or (low > 0.0 and not low * low / high <= quantile < high * high / low):
             return Inflation(within)
         n = len(self.values)
         alike = float(indicator_correlation(np.array([self.likeness]), p)[0])
@@ -99,6 +121,9 @@ def means_differ(values: Floats, run: Ints, inflation: float) -> bool:
     runs = len(sizes)
     if runs < 2:
         return False
+    means = np.bincount(run, values, runs) / sizes
+    if _one_level(float(means.min()), float(means.max())):
+        return False
     return any(
         _differ(variance_ratio(one, run, sizes), inflation, len(values), runs)
         for one in (values, normal_scores(values))
@@ -118,6 +143,10 @@ def variance_ratio(values: Floats, run: Ints, sizes: Ints) -> float:
     if within <= least:
         return np.inf if between > least else 1.0
     return between / within
+
+
+def _one_level(low: float, high: float) -> bool:
+    return low > 0.0 and high <= ONE_LEVEL * low
 
 
 def _differ(ratio: float, inflation: float, n: int, runs: int) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from paceline.stats.clusters import Clusters
 from paceline.stats.dependence import Dependence
 from paceline.stats.frame import Ints
-from paceline.stats.occasions import Occasions
+from paceline.stats.occasions import FEWEST_RUNS, Occasions
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def quantile_estimates(
     `jobs`: int64[n], the number of each value's job in the order of their start. Values of one job depend on
     each other, and jobs take the place of the order of time; where each has its own, it is as without.
     `runs`: int64[n], the run of each value, ascending. Where runs differ by more than chance, the interval
-    is that of what a further run may be like.
+    is that of what a further run may be like; of fewer than `occasions.FEWEST_RUNS`, it spans what they were.
 
     The number of n independent values under the true quantile is binomial(n, q), whatever the distribution
     (David and Nagaraja, Order Statistics, section 7.1). Dependence is allowed for by the effective sample
@@ -177,13 +177,16 @@ def _estimate(
     sample: _Sample, q: float, confidence: float, dependence: Dependence | Clusters | Occasions | None
 ) -> Estimate:
     value, known = sample.quantile(q)
-    inflation = _inflation(dependence, q, value, confidence)
+    inflation, levels = _inflation(dependence, q, value, confidence)
     lower, upper = _ranks(sample.n, q, confidence, inflation)
     if isinstance(dependence, Clusters | Occasions) and sample.n <= inflation:
         # Jobs or runs that tell no more than one observation, one job above all, bound nothing.
         lower = upper = None
     lo = sample.at_least(lower) if lower else None
     hi = sample.at_most(upper) if upper and known else None
+    if levels is not None:
+        lo = None if lo is None else min(lo, levels[0])
+        hi = None if hi is None else max(hi, levels[1])
     enough = known and lo is not None and hi is not None
     needs = None if enough else _needs(sample, q, confidence, inflation)
     return Estimate(value, lo, hi, enough, sample.n, needs, known)
@@ -191,12 +194,16 @@ def _estimate(
 
 def _inflation(
     dependence: Dependence | Clusters | Occasions | None, q: float, value: float, confidence: float
-) -> float:
+) -> tuple[float, tuple[float, float] | None]:
+    """The inflation, and the least and greatest level of few runs that differ: their interval spans these."""
     if dependence is None:
-        return 1.0
-    if isinstance(dependence, Occasions):
-        return dependence.inflation(q, value).at((1.0 - confidence) / 2.0)
-    return dependence.inflation(q, value)
+        return 1.0, None
+    if not isinstance(dependence, Occasions):
+        return dependence.inflation(q, value), None
+    found = dependence.inflation(q, value)
+    if found.freedom + 1.0 < FEWEST_RUNS:
+        return dependence.within.inflation(q, value), dependence.levels(q)
+    return found.at((1.0 - confidence) / 2.0), None
 
 
 def _ranks(n: int, q: float, confidence: float, inflation: float) -> tuple[int | None, int | None]:
