@@ -206,6 +206,21 @@ def test_a_run_that_no_report_can_be_made_of_is_a_problem_and_not_the_end(
     assert "delete the run" in found.problems[0].text
 
 
+def test_a_cache_that_is_locked_is_waited_for_once_and_all_is_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [store(home, lognormal_rows(40, seed, events=3)) for seed in range(3)]
+    tried = []
+
+    def locked(digests: Any, *_: Any, **__: Any) -> bool:
+        tried.extend(digests)
+        return False
+
+    monkeypatch.setattr("paceline.advisor.digests.keep_digests", locked)
+    assert {one.run_id for one in all_digests(at=home).digests} == {run.id for run in runs}
+    assert len(tried) == 1
+
+
 def test_an_empty_home_has_none_and_makes_none(tmp_path: Path) -> None:
     assert all_digests(at=tmp_path / "new") == AllDigests((), ())
     assert not (tmp_path / "new").exists()

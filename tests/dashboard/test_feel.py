@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from paceline.catalogue.thresholds import pace_tok_s
 from paceline.dashboard.app import create_app
 from paceline.dashboard.feel import measured_offers, replay_of, tokens_of_text
-from paceline.errors import StoreError
+from paceline.errors import ConfigError
 from paceline.workloads.corpus import english
 from tests.dashboard.served import state_of
 from tests.report.samples import store
@@ -55,7 +55,7 @@ def test_text_that_was_not_kept_is_not_made_up(tmp_path: Path) -> None:
 
 def test_a_run_without_a_stream_has_nothing_to_play(tmp_path: Path) -> None:
     run = store(tmp_path, [make_row(outcome="timeout")])
-    with pytest.raises(StoreError, match="no streamed answer"):
+    with pytest.raises(ConfigError, match="no streamed answer"):
         replay_of(run.id, tmp_path)
 
 

@@ -64,7 +64,7 @@ def test_a_damaged_head_is_left_out(tmp_path: Path) -> None:
 
 def test_without_a_place_to_write_it_is_done_without(tmp_path: Path) -> None:
     nowhere = tmp_path / "no" / "such"
-    keep_digests([kept("a")], at=nowhere)
+    assert not keep_digests([kept("a")], at=nowhere)
     assert kept_digests(nowhere) == {}
 
 
@@ -77,6 +77,6 @@ def test_a_locked_cache_is_done_without_and_not_thrown_away(
     other.execute("BEGIN EXCLUSIVE")
     assert kept_digests(tmp_path) == {}
     assert kept_samples({"a": (100.5, 8)}, tmp_path) == {}
-    keep_digests([kept("b")], at=tmp_path)
+    assert not keep_digests([kept("b")], at=tmp_path)
     other.close()
     assert set(kept_digests(tmp_path)) == {"a"}

@@ -98,18 +98,23 @@ def keep(
     since_s: when reading the run began (`time.perf_counter`). stamp: of the run before it was read, where it
     may have grown since.
     """
-    from paceline.advisor.digesting import digest_of
-
     where = at or home()
     begun_s = time.perf_counter() if since_s is None else since_s
-    run_id = report.manifest.id
-    running = report.evidence.state == "running"
-    was = _stamp(where, run_id, running=running) if stamp is None else stamp
-    digest = digest_of(report, stamp=was, capability=run_scores(runs_folder(where) / run_id))
-    took_s = time.perf_counter() - begun_s
-    raw = _bytes_of(digest.sample)
-    keep_digests([KeptDigest(run_id, was, time.time(), took_s, digest.head(), raw)], at=where)
+    if stamp is None:
+        stamp = _stamp(where, report.manifest.id, running=report.evidence.state == "running")
+    digest, kept = _digested(report, where, begun_s, stamp)
+    keep_digests([kept], at=where)
     return digest
+
+
+def _digested(report: "Report", where: Path, begun_s: float, stamp: int) -> tuple[Digest, KeptDigest]:
+    from paceline.advisor.digesting import digest_of
+
+    run_id = report.manifest.id
+    digest = digest_of(report, stamp=stamp, capability=run_scores(runs_folder(where) / run_id))
+    took_s = time.perf_counter() - begun_s
+    kept = KeptDigest(run_id, stamp, time.time(), took_s, digest.head(), _bytes_of(digest.sample))
+    return digest, kept
 
 
 def _made(stamps: Mapping[str, int], where: Path, watch: Watch) -> tuple[list[Digest], list[Problem]]:
@@ -123,12 +128,16 @@ def _made(stamps: Mapping[str, int], where: Path, watch: Watch) -> tuple[list[Di
     from paceline.store.runs import open_run
 
     made, problems = [], []
+    # Each at once, so that what was read is not lost; a cache that is locked is not waited for again.
+    can_keep = True
     for number, (run_id, stamp) in enumerate(stamps.items()):
         watch(number, len(stamps))
         begun_s = time.perf_counter()
         try:
             report = build_report(open_run(run_id, at=where))
-            made.append(keep(report, at=where, since_s=begun_s, stamp=stamp))
+            digest, kept = _digested(report, where, begun_s, stamp)
+            made.append(digest)
+            can_keep = can_keep and keep_digests([kept], at=where)
         except StoreError as error:
             problems.append(Problem(run_id, f"{error.message}{f': {error.hint}' if error.hint else ''}"))
         except _DAMAGE as error:

@@ -20,7 +20,7 @@ from paceline.dashboard.render import fill
 from paceline.dashboard.stamp import store_stamp
 from paceline.dashboard.state import State
 from paceline.endpoints.target import printable
-from paceline.errors import PacelineError, StoreError
+from paceline.errors import ConfigError, PacelineError
 from paceline.report.page import json_in_script
 from paceline.stats.frame import Frame
 from paceline.stats.metrics import derive
@@ -118,12 +118,13 @@ def replay_of(ref: str, home: Path) -> dict[str, Any]:
     """The request of a run that is nearest to its medians, as it came.
 
     `events`: [ms since the sending, tokens, text] of each, at most MOST_TOKENS of them; text: None where the
-    run has not kept it. Raises StoreError where there is none.
+    run has not kept it. Raises StoreError for a run that there is not, ConfigError for one without such a
+    request.
     """
     run = open_run(ref, at=home)
     rows = run.rows()
     if rows.num_rows > _MOST_REQUESTS:
-        raise StoreError(f"run {run.id} is too large to look for a request in it", "take a smaller run")
+        raise ConfigError(f"run {run.id} is too large to look for a request in it", "take a smaller run")
     counts = count_tokens(rows)
     samples = derive(rows, run.origins(), counts=counts)
     ttft, rate = samples["ttft_ms"], samples["output_tok_s"]
@@ -134,7 +135,7 @@ def replay_of(ref: str, home: Path) -> dict[str, Any]:
         if by_row.get(row, 0.0) > 0.0 and value > 0.0
     ]
     if not candidates:
-        raise StoreError(f"run {run.id} has no streamed answer of several tokens", "take another run")
+        raise ConfigError(f"run {run.id} has no streamed answer of several tokens", "take another run")
     middle = np.median([one[1] for one in candidates]), np.median([one[2] for one in candidates])
     row, ttft_ms, rate_tok_s = min(
         candidates,

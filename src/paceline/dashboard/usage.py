@@ -14,7 +14,7 @@ from paceline.dashboard.query import address, asked
 from paceline.dashboard.render import fill
 from paceline.dashboard.stamp import traffic_stamp
 from paceline.dashboard.state import State
-from paceline.errors import ConfigError, PacelineError
+from paceline.errors import ConfigError, PacelineError, StoreError
 from paceline.report.usage import usage_json, usage_notes, usage_tables
 from paceline.store.usage import BY, SORTS, Usage, UsageQuery
 from paceline.store.usage import usage as ask
@@ -85,7 +85,11 @@ def _usage(home: Path, given: dict[str, str]) -> Usage:
     if sort is not None and sort not in SORTS:
         raise ConfigError(f"sort: {sort!r} is none of the orders", f"orders are: {', '.join(SORTS)}")
     since, until = given.get("since", _SINCE), given.get("until")
-    names = {one.id: one.name for one in KeyStore(home).all()}
+    try:
+        names = {one.id: one.name for one in KeyStore(home).all()}
+    except StoreError:
+        # Of a home that only can be read: keys go by their ids.
+        names = {}
     query = UsageQuery(
         since=None if since == _EVER else parse_moment(since, "since", now),
         until=None if until is None else parse_moment(until, "until", now, end_of_day=True),

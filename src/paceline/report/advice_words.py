@@ -82,10 +82,9 @@ def notes(advice: "Advice") -> list[str]:
             f"Measured under another workload or load only, and not weighed: {sentence_list(names)}."
         )
     if advice.board.problems:
-        found.append(
-            f"{len(advice.board.problems)} runs give no figures, and are not weighed: "
-            "`paceline board` lists them."
-        )
+        n = len(advice.board.problems)
+        what = f"{n} runs give no figures, and are" if n > 1 else "1 run gives no figures, and is"
+        found.append(f"{what} not weighed: `paceline board` lists them.")
     if advice.offers and advice.objective == "fastest":
         found.append(
             "No price is known, so that offers are weighed by time alone: add prices to prices.toml."
@@ -96,6 +95,10 @@ def notes(advice: "Advice") -> list[str]:
             f"comparison holds but for {format_percentage(advice.errors.meets)}, each `fails` but for "
             f"{format_percentage(advice.errors.fails)} (Bonferroni over offers, and over constraints)."
         )
+    in_one_run = [one for one in advice.offers if len(one.case.row.evidence.digests) == 1]
+    if in_one_run:
+        each = "Each offer was" if len(in_one_run) == len(advice.offers) else f"{len(in_one_run)} offers were"
+        found.append(f"{each} measured in one run: what is said is of that hour. Measure at others, too.")
     return found
 
 

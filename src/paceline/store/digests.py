@@ -89,8 +89,8 @@ def kept_heads(run_ids: Sequence[str], at: Path | None = None) -> dict[str, dict
     return found
 
 
-def keep_digests(digests: Iterable[KeptDigest], gone: Iterable[str] = (), *, at: Path | None = None) -> None:
-    """Add or replace digests, and forget those of runs that are gone. Never fails."""
+def keep_digests(digests: Iterable[KeptDigest], gone: Iterable[str] = (), *, at: Path | None = None) -> bool:
+    """Add or replace digests, and forget those of runs that are gone. Never raises; False: it cannot be."""
     rows = [
         (one.run_id, one.stamp, one.made_at_s, one.took_s, json.dumps(one.head), one.sample)
         for one in digests
@@ -102,8 +102,11 @@ def keep_digests(digests: Iterable[KeptDigest], gone: Iterable[str] = (), *, at:
         connection.executemany("DELETE FROM digests WHERE run_id = ?", left)
 
     if rows or left:
-        with suppress(sqlite3.Error, OSError):
+        try:
             _with(at, work)
+        except (sqlite3.Error, OSError):
+            return False
+    return True
 
 
 def _read(at: Path | None, work: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:

@@ -250,6 +250,8 @@ def equivalent(  # noqa: PLR0917
     if not are_endpoints(a, b):
         _refuse(prompts, pace, endpoint, other, model, name)
         pair = stored_pair(a, b)
+        if pair.a.id == pair.b.id:
+            raise ConfigError(f"A and B are one run, {pair.a.id}", "name two runs, or two endpoints")
     else:
         first = _first(a, prompts, pace, endpoint, model, name)
         pair = measure_sides(first, other.job(first, b, name))
