@@ -80,7 +80,8 @@ def test_the_board_has_every_offer_and_names_what_is_left_out(full: TestClient) 
     assert drawn == set(json.loads(found.scripts["charts"]))
     document = full.get("/api/board").json()
     assert document["schema"] == "paceline.board/1"
-    assert document == {**json.loads(found.scripts["report"]), "made_at": document["made_at"]}
+    moments = {name: document[name] for name in ("made_at", "prices_at")}
+    assert document == {**json.loads(found.scripts["report"]), **moments}
 
 
 def test_what_cannot_be_asked_of_the_board_says_what_can(full: TestClient) -> None:
