@@ -189,6 +189,18 @@ def test_jobs_a_day_make_bills_a_day_and_a_month() -> None:
     assert bill.usd_per_month.value == pytest.approx(30.0)
 
 
+def test_jobs_a_day_are_those_of_the_latest_workload_that_says_so() -> None:
+    earlier, later = STARTED_AT - timedelta(days=1), STARTED_AT
+    runs = [
+        run("a", started_at=later, jobs_per_day=5000.0),
+        run("b", started_at=earlier, jobs_per_day=10.0),
+        run("c", started_at=later + timedelta(days=1)),
+    ]
+    assert board(*runs).query.jobs_per_day == 5000.0
+    assert {row.bill.jobs_per_day for row in board(*runs).rows} == {5000.0}
+    assert board(*runs, jobs_per_day=7.0).query.jobs_per_day == 7.0
+
+
 def test_capability_is_of_the_offers_own_probe_which_is_a_workload_of_its_own() -> None:
     scores = {
         "schema": "paceline.capability/1",

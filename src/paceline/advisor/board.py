@@ -1,7 +1,7 @@
 """Every offer that was measured, side by side, under one workload and one load."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,8 @@ class BoardQuery:
 
     workload: by name or key. load: as `load_name` says it. Of those that fit, the workload and load is taken
     that most offers were measured with. since: runs that began before are left out. at: the date of prices;
-    None: today. benchmark: of the column `capability`. sort: a figure's name. known: the user's own offers.
+    None: today. benchmark: of the column `capability`. sort: a figure's name. jobs_per_day: None: as the
+    workload says. known: the user's own offers.
     """
 
     workload: str | None = None
@@ -149,6 +150,8 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
         if chosen and workload_key == chosen.workload_key
     ]
     scores = all_scores(found.digests, query.known, at=at)
+    if query.jobs_per_day is None:
+        query = replace(query, jobs_per_day=_jobs_per_day(mine))
     made_at = datetime.now(UTC)
     rows = [_row(one, query, prices, scores, query.at or made_at) for one in mine]
     return Board(
@@ -170,6 +173,12 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
         made_at=made_at,
         loads=tuple(loads),
     )
+
+
+def _jobs_per_day(offers: Sequence[OfferEvidence]) -> float | None:
+    """As the workload of the latest run says, of those that say it."""
+    told = [run for one in offers for run in one.digests if run.jobs_per_day is not None]
+    return max(told, key=lambda run: run.started_at).jobs_per_day if told else None
 
 
 def _choices(groups: Iterable[Sequence[OfferEvidence]]) -> tuple[Choice, ...]:

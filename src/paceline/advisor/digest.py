@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-VERSION = 2
+VERSION = 3
 """Digests of another version are made anew."""
 
 METRIC_COLUMNS = ("ttft_ms", "ttfat_ms", "e2e_ms", "output_tok_s", "longest_stall_ms", "fluidity")
@@ -57,7 +57,7 @@ class Digest:
     jobs_ok: None where each request is a job. requests_s, output_tok_s, jobs_s: over the steady window.
     streaming: whether answers were streamed, so that there is a TTFT. approximate: token counts are.
     capability: `paceline.capability/1` where the run is a capability probe that was scored. sample: COLUMNS.
-    Money is none of a digest's: prices are known when it is read.
+    jobs_per_day: as the workload says. Money is none of a digest's: prices are known when it is read.
     """
 
     run_id: str
@@ -90,6 +90,7 @@ class Digest:
     approximate: bool
     capability: Mapping[str, Any] | None
     sample: Mapping[str, Floats]
+    jobs_per_day: float | None = None
 
     def head(self) -> dict[str, Any]:
         """All but the sample, as JSON."""

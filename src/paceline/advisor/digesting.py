@@ -57,6 +57,7 @@ def digest_of(report: Report, *, stamp: int, capability: Mapping[str, Any] | Non
         approximate=evidence.tokens.approximate,
         capability=capability,
         sample=_sample(evidence),
+        jobs_per_day=manifest.workload.get("jobs_per_day"),
     )
 
 

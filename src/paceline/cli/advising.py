@@ -40,12 +40,15 @@ class Asked:
         known = known_offers()
         name, workload = _workload(evidence.workload)
         benchmarks = [one.benchmark for one in _capabilities(asked)]
+        a_day = evidence.jobs_per_day
+        if a_day is None and workload is not None:
+            a_day = workload.jobs_per_day
         query = BoardQuery(
             workload=name,
             load=evidence.load,
             since=begin_of(evidence.since, now),
             at=None if evidence.at is None else parse_moment(evidence.at, "--at", now),
-            jobs_per_day=evidence.jobs_per_day,
+            jobs_per_day=a_day,
             known=known,
         )
         if len(benchmarks) == 1 and benchmarks[0] is not None:
@@ -69,9 +72,6 @@ class Asked:
         digests = all_digests(watch=watch)
         board = board_of(digests, self.board, prices, at=home())
         workload = self.workload or workload_of(board)
-        if self.board.jobs_per_day is None and workload is not None and workload.jobs_per_day is not None:
-            asked = replace(self.board, jobs_per_day=workload.jobs_per_day)
-            board = board_of(digests, asked, prices, at=home())
         query = self.query(workload)
         _check_days(query, board)
         scores = all_scores(digests.digests, self.board.known, at=home())
