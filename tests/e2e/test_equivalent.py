@@ -278,6 +278,7 @@ def test_stored_runs_that_cannot_be_compared(cli: Cli, sim: SimProcess) -> None:
         ("two", ()),
         ("mute", ("--no-text", "--salt", "5")),
         ("five", ("--salt", "5")),
+        ("again", ("--salt", "5")),
     ):
         cli("measure", sim.url, *few, "--name", name, *more).ended()
     for pair, words in (
@@ -290,7 +291,7 @@ def test_stored_runs_that_cannot_be_compared(cli: Cli, sim: SimProcess) -> None:
         assert done.code == 2
         assert words in done.err
     assert "options of prompts" in cli("equivalent", "one", "two", "--prompts", "5").err
-    # A run is the same as itself, though each prompt was asked once, and six are too few.
-    done = cli("equivalent", "five", "five", "--json", "-").ended()
+    # The same is said, though each prompt was asked once, and six are too few.
+    done = cli("equivalent", "five", "again", "--json", "-").ended()
     assert done.report["asked_once"]
     assert done.report["verdict"]["outcome"] == "not enough data"
