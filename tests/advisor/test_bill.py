@@ -28,6 +28,17 @@ def evidence(*runs: Digest) -> OfferEvidence:
     return found
 
 
+def test_jobs_a_day_are_those_of_the_runs_where_nothing_else_is_said() -> None:
+    price = Price("tokens", Rates(0.0, 10.0), "test", date(2026, 11, 30))
+    one = evidence(digest(100, jobs_per_day=5000.0))
+    # 100 tokens at 10 USD a million: 0.001 USD a job.
+    told = bill_of(one, price)
+    assert told.jobs_per_day == 5000.0
+    assert told.usd_per_day is not None
+    assert told.usd_per_day.value == pytest.approx(5.0)
+    assert bill_of(one, price, jobs_per_day=10.0).jobs_per_day == 10.0
+
+
 def test_a_job_is_a_request() -> None:
     """1,000 in: 700 x 3 + 200 x 0.3 + 100 x 3.75 = 2,535; 400 out x 15 = 6,000 millionths; and 0.002 USD."""
     sample = {

@@ -80,12 +80,13 @@ def bill_of(
 ) -> Bill:
     """The bill of a mean job, of those that ended well.
 
-    workload: says how many jobs a day there are, unless `jobs_per_day` does. The interval is that of the mean
-    over blocks of requests, or of whole jobs.
+    How many jobs a day there are says `jobs_per_day`, else `workload`, else that of the runs. The interval is
+    that of the mean over blocks of requests, or of whole jobs.
     """
     jobs = _Jobs.of(evidence)
     notes = [*jobs.notes(), *(["token counts are approximate"] if _approximate(evidence) else [])]
-    a_day = jobs_per_day if jobs_per_day is not None or workload is None else workload.jobs_per_day
+    told = (jobs_per_day, None if workload is None else workload.jobs_per_day, evidence.jobs_per_day)
+    a_day = next((one for one in told if one is not None), None)
     if isinstance(price, PriceUnknown):
         figure, parts = _unknown(price), dict[str, float]()
     else:

@@ -177,7 +177,7 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
 
 def _jobs_per_day(offers: Sequence[OfferEvidence]) -> float | None:
     """As the workload of the latest run says, of those that say it."""
-    told = [run for one in offers for run in one.digests if run.jobs_per_day is not None]
+    told = [run for one in offers for run in one.digests if run.jobs_per_day]
     return max(told, key=lambda run: run.started_at).jobs_per_day if told else None
 
 

@@ -139,6 +139,11 @@ class OfferEvidence:
             return self.blocks
         return self.run
 
+    @property
+    def jobs_per_day(self) -> float | None:
+        """As the workload of its latest run that says it."""
+        return next((one.jobs_per_day for one in reversed(self.digests) if one.jobs_per_day), None)
+
     @cached_property
     def runs_differ(self) -> bool:
         """Its runs differ by more than chance and by more than 5 %, in TTFT or decode rate."""
