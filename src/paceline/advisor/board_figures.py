@@ -27,7 +27,7 @@ _JOBS_OF_A_PRICE = 1000.0
 # As in `stats.compare`: of fewer blocks the spread is not known, of fewer samples beyond it no quantile is.
 _FEWEST_BLOCKS, _FEWEST_BEYOND = 5, 10
 _MOST_BLOCKS = 100
-_REPLICATES, _SEED = 1000, 1
+_REPLICATES, _SEED = 500, 1
 _NOT_STREAMED = "not streamed: answers came in one piece, so that their tokens have no times"
 
 

@@ -133,11 +133,12 @@ class OfferEvidence:
 
         Blocks; or runs, where they differ by more than chance.
         """
-        known = self.well & ~np.isnan(self.columns[column])
-        runs = dense_runs(self.runs_of(known))
-        if runs is None or not Occasions.of(self.columns[column][known], runs, self.jobs_of(known)).differ:
-            return self.blocks
-        return self.run
+        if column not in self._by_run:
+            known = self.well & ~np.isnan(self.columns[column])
+            runs = dense_runs(self.runs_of(known))
+            found = None if runs is None else Occasions.of(self.values(column), runs, self.jobs_of(known))
+            self._by_run[column] = found is not None and found.differ
+        return self.run if self._by_run[column] else self.blocks
 
     @property
     def jobs_per_day(self) -> float | None:
@@ -173,6 +174,10 @@ class OfferEvidence:
             )
             self._estimates.update({(column, q): one for q, one in zip(missing, found, strict=True)})
         return [self._estimates[column, q] for q in qs]
+
+    @cached_property
+    def _by_run(self) -> dict[str, bool]:
+        return {}
 
     @cached_property
     def _estimates(self) -> dict[tuple[str, float], Estimate]:

@@ -42,12 +42,16 @@ class Dependence:
     run: Ints | None = None
 
     @classmethod
-    def of(cls, values: Floats, run: Ints | None = None) -> "Dependence":
-        """Fit the series `values` (float64[n], in order of time, or of run and time)."""
+    def of(cls, values: Floats, run: Ints | None = None, scores: Floats | None = None) -> "Dependence":
+        """Fit the series `values` (float64[n], in order of time, or of run and time).
+
+        `scores`: their normal scores, where these are known.
+        """
         n = len(values)
         if n < FEWEST or n >= _MANY:
             return cls(values, np.empty(0), run)
-        return cls(values, fitted_autocorrelation(less_run_means(normal_scores(values), run)), run)
+        series = normal_scores(values) if scores is None else scores
+        return cls(values, fitted_autocorrelation(less_run_means(series, run)), run)
 
     def of_scores(self) -> float:
         """Variance of the mean of the normal scores against that of independent draws; at least 1."""
@@ -76,10 +80,16 @@ def normal_scores(values: Floats) -> Floats:
     """The normal deviate of each value's rank, float64[n]; equal values share one."""
     from scipy.special import ndtri
 
-    ordered = np.sort(values)
-    below = np.searchsorted(ordered, values, "left")
-    middle = (below + np.searchsorted(ordered, values, "right")) / 2.0
-    found: Floats = ndtri(middle / max(len(values), 1))
+    n = len(values)
+    if not n:
+        return np.empty(0)
+    order = np.argsort(values)
+    ordered = values[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    ends = np.r_[begins[1:], n]
+    middle = np.empty(n)
+    middle[order] = np.repeat((begins + ends) / 2.0, ends - begins)
+    found: Floats = ndtri(middle / n)
     return found
 
 

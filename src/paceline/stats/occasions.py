@@ -68,9 +68,9 @@ class Occasions:
         """
         run = np.unique(runs, return_inverse=True)[1].reshape(-1).astype(np.int64)
         sizes = np.bincount(run).astype(np.int64)
-        within: Dependence | Clusters
-        within = Dependence.of(values, run) if jobs is None else Clusters.of(values, jobs, run)
         scores = normal_scores(values)
+        within: Dependence | Clusters
+        within = Dependence.of(values, run, scores) if jobs is None else Clusters.of(values, jobs, run)
         differ = _differ(variance_ratio(scores, run, sizes), within.of_scores(), len(values), len(sizes))
         found = cls(values, run, sizes, within, intraclass(scores, run, sizes), differ)
         return replace(found, differ=False) if differ and _one_level(*found.levels(0.5)) else found
