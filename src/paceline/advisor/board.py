@@ -1,7 +1,7 @@
 """Every offer that was measured, side by side, under one workload and one load."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ class Board:
     """rows: sorted as asked, those without the figure last. problems: runs without figures (invalid, damaged,
     nothing measured) and damaged scores (without run_id), each with why and what to do. choices: what else
     there is to look at. runs, requests: behind `rows`. loads: the same workload under every load,
-    of any offer.
+    of any offer. scores: all that are known of capability, of this benchmark and others.
     """
 
     query: BoardQuery
@@ -117,6 +117,7 @@ class Board:
     requests: int
     made_at: datetime
     loads: tuple[OfferEvidence, ...] = ()
+    scores: AllScores = field(default_factory=lambda: AllScores((), ()))
 
 
 def build_board(
@@ -172,6 +173,7 @@ def board_of(found: AllDigests, query: BoardQuery, prices: "PriceBook", *, at: P
         requests=sum(one.attempted for one in mine),
         made_at=made_at,
         loads=tuple(loads),
+        scores=scores,
     )
 
 

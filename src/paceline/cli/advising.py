@@ -60,25 +60,24 @@ class Asked:
     def answer(self) -> "Advice":
         """The advice of what is stored now. Raises StoreError, ConfigError."""
         from paceline.advisor.advise import advise
-        from paceline.advisor.board import board_of
+        from paceline.advisor.board import build_board
         from paceline.advisor.board_workload import workload_of
-        from paceline.advisor.capability import all_scores, capability_of
-        from paceline.advisor.digests import all_digests
+        from paceline.advisor.capability import capability_of
         from paceline.catalogue.price_book import PriceBook
         from paceline.cli.evidence_options import watch
         from paceline.store.paths import home
 
         prices = PriceBook.load(home(), self.prices, self.board.known)
-        digests = all_digests(watch=watch)
-        board = board_of(digests, self.board, prices, at=home())
+        board = build_board(self.board, prices, watch=watch)
         workload = self.workload or workload_of(board)
         query = self.query(workload)
         _check_days(query, board)
-        scores = all_scores(digests.digests, self.board.known, at=home())
         return advise(
             board,
             query,
-            capability=lambda key, benchmark: capability_of(scores, key, benchmark or board.query.benchmark),
+            capability=lambda key, benchmark: capability_of(
+                board.scores, key, benchmark or board.query.benchmark
+            ),
         )
 
     def query(self, workload: "WorkloadSpec | None") -> "AdviceQuery":

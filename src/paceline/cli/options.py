@@ -31,6 +31,15 @@ MarkdownPath = Annotated[
 ]
 
 
+class ResultPaths:
+    """Of a group of options: where each form of a result goes, by its fields `json_path`, `html_path`..."""
+
+    def paths(self) -> dict[str, Path | None]:
+        """By option."""
+        forms = ("json", "html", "markdown", "csv")
+        return {f"--{form}": getattr(self, f"{form}_path") for form in forms if hasattr(self, f"{form}_path")}
+
+
 @dataclass(frozen=True)
 class LoadFlags:
     """When requests are sent, and how many."""
@@ -208,7 +217,7 @@ class EndpointFlags:
 
 
 @dataclass(frozen=True)
-class ReportFlags:
+class ReportFlags(ResultPaths):
     """Where a report goes besides the terminal."""
 
     json_path: Annotated[
@@ -220,15 +229,6 @@ class ReportFlags:
     csv_path: Annotated[
         Path | None, typer.Option("--csv", help="Write one line a request here.", rich_help_panel=RESULT)
     ] = None
-
-    def paths(self) -> dict[str, Path | None]:
-        """By option."""
-        return {
-            "--json": self.json_path,
-            "--html": self.html_path,
-            "--markdown": self.markdown_path,
-            "--csv": self.csv_path,
-        }
 
 
 def named_offer(provider: str | None, tier: str | None, suffix: str = "") -> dict[str, str | None] | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from paceline.cli.output import STDOUT, talk, write_outputs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from paceline.cli.options import ReportFlags
     from paceline.measure.driver import RunResult
     from paceline.measure.job import Prepared
@@ -80,8 +82,11 @@ def exit_code(report: "Report") -> int:
     return 1 if report.trust.verdict == "invalid" or report.manifest.state == "failed" else 0
 
 
-def report_of(run: "StoredRun") -> "Report":
-    """The report of a stored run; its tokens counted by its own tokenizer, where that is here."""
+def report_of(run: "StoredRun", uncounted: "Callable[[str], None] | None" = None) -> "Report":
+    """The report of a stored run; its tokens counted by its own tokenizer, where that is here.
+
+    `uncounted` gets why they are not, where it is not; None: it is said on stderr.
+    """
     from paceline.errors import ConfigError
     from paceline.measure.local_tokens import local_event_tokens
     from paceline.report.model import build_report
@@ -92,8 +97,12 @@ def report_of(run: "StoredRun") -> "Report":
         try:
             local_tokens = local_event_tokens(run.rows(["text", "event_bytes"]), tokenizer)
         except ConfigError as error:
-            talk(f"tokens are not counted here: {error.message}")
+            (uncounted or _say_uncounted)(error.message)
     return build_report(run, local_tokens=local_tokens)
+
+
+def _say_uncounted(why: str) -> None:
+    talk(f"tokens are not counted here: {why}")
 
 
 def costed(report: "Report") -> "Report":

@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 REQUESTS = "Requests"
 
 
+DataColumn = Annotated[
+    str | None,
+    typer.Option(help="Where in a row the prompt is (else guessed, and said).", rich_help_panel=REQUESTS),
+]
+SystemPrompt = Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)]
+Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.", rich_help_panel=REQUESTS)]
+Stream = Annotated[
+    bool | None, typer.Option("--stream/--no-stream", help="Ask for a stream.", rich_help_panel=REQUESTS)
+]
+StreamUsage = Annotated[
+    bool | None,
+    typer.Option("--usage/--no-usage", help="Ask for token counts in the stream.", rich_help_panel=REQUESTS),
+]
+
+
 @dataclass(frozen=True)
 class RequestFlags:
     """What requests look like: a workload, and what is otherwise in it."""
@@ -39,10 +54,7 @@ class RequestFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    data_column: Annotated[
-        str | None,
-        typer.Option(help="Where in a row the prompt is (else guessed, and said).", rich_help_panel=REQUESTS),
-    ] = None
+    data_column: DataColumn = None
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -126,10 +138,8 @@ class RequestFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    system: Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)] = None
-    temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature.", rich_help_panel=REQUESTS)
-    ] = None
+    system: SystemPrompt = None
+    temperature: Temperature = None
     extra_body: Annotated[
         str | None,
         typer.Option(
@@ -137,15 +147,8 @@ class RequestFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    stream: Annotated[
-        bool | None, typer.Option("--stream/--no-stream", help="Ask for a stream.", rich_help_panel=REQUESTS)
-    ] = None
-    usage: Annotated[
-        bool | None,
-        typer.Option(
-            "--usage/--no-usage", help="Ask for token counts in the stream.", rich_help_panel=REQUESTS
-        ),
-    ] = None
+    stream: Stream = None
+    usage: StreamUsage = None
 
     def workload(self, seed: int, own: "MeasureSettings") -> "WorkloadSpec":
         """What they mean, over the workload that is named and the user's own settings. Raises ConfigError."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.options import RESULT, HtmlPath, MarkdownPath
+from paceline.cli.options import RESULT, HtmlPath, MarkdownPath, ResultPaths
 
 if TYPE_CHECKING:
     from paceline.measure.job import Credentials
@@ -15,7 +15,7 @@ STUDY = "Study"
 
 
 @dataclass(frozen=True)
-class StudyReportFlags:
+class StudyReportFlags(ResultPaths):
     """Where a study's report goes besides the terminal."""
 
     json_path: Annotated[
@@ -29,15 +29,6 @@ class StudyReportFlags:
     csv_path: Annotated[
         Path | None, typer.Option("--csv", help="Write one line a point here.", rich_help_panel=RESULT)
     ] = None
-
-    def paths(self) -> dict[str, Path | None]:
-        """By option."""
-        return {
-            "--json": self.json_path,
-            "--html": self.html_path,
-            "--markdown": self.markdown_path,
-            "--csv": self.csv_path,
-        }
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from paceline.dashboard.query import address, asked, page_number
+from paceline.dashboard.query import address, asked, paged
 from paceline.dashboard.render import fill, fill_report
 from paceline.dashboard.stamp import store_stamp
 from paceline.dashboard.state import State
@@ -17,7 +17,6 @@ from paceline.report.html import page_of
 from paceline.store.digests import kept_heads
 from paceline.store.runs import RunEntry, find_id, list_runs
 
-A_PAGE = 50
 _ASKED = ("q", "page")
 
 
@@ -57,9 +56,7 @@ def _list_page(home: Path, given: dict[str, str]) -> str:
     everything = list_runs(at=home)
     wanted = given.get("q", "").lower()
     found = [entry for entry in everything if wanted in _searched(entry)] if wanted else everything
-    pages = max(-(-len(found) // A_PAGE), 1)
-    number = min(page_number(given.get("page")), pages)
-    shown = found[(number - 1) * A_PAGE : number * A_PAGE]
+    shown, number, pages = paged(found, given.get("page"))
     heads = kept_heads([entry.id for entry in shown], home)
     return fill(
         "dashboard/runs.html",

@@ -6,15 +6,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from paceline.dashboard.query import address, asked, page_number
+from paceline.dashboard.query import address, asked, paged
 from paceline.dashboard.render import fill, fill_report
 from paceline.dashboard.stamp import store_stamp
 from paceline.dashboard.state import State
 from paceline.report.study import build_study_report
 from paceline.report.study_html import page_of
 from paceline.store.studies import find_study, list_studies, open_study
-
-A_PAGE = 50
 
 
 def study_routes() -> list[Route]:
@@ -37,14 +35,13 @@ async def _list(request: Request) -> Response:
 
 def _list_page(home: Path, given: dict[str, str]) -> str:
     found = list_studies(at=home)
-    pages = max(-(-len(found) // A_PAGE), 1)
-    number = min(page_number(given.get("page")), pages)
+    shown, number, pages = paged(found, given.get("page"))
     return fill(
         "dashboard/studies.html",
         {
             "title": "Studies",
             "here": "/studies",
-            "lines": found[(number - 1) * A_PAGE : number * A_PAGE],
+            "lines": shown,
             "total": len(found),
             "page": number,
             "pages": pages,

@@ -41,13 +41,18 @@ class Clusters:
     run: Ints | None = None
 
     @classmethod
-    def of(cls, values: Floats, jobs: Ints, run: Ints | None = None) -> "Clusters":
-        """`values`: float64[n]. `jobs`: int64[n], the job of each, numbered in the order of their start."""
+    def of(
+        cls, values: Floats, jobs: Ints, run: Ints | None = None, scores: Floats | None = None
+    ) -> "Clusters":
+        """`values`: float64[n]. `jobs`: int64[n], the job of each, numbered in the order of their start.
+
+        `scores`: the normal scores of the values, where these are known.
+        """
         _, dense = np.unique(jobs, return_inverse=True)
         job = dense.reshape(-1).astype(np.int64)
         sizes = np.bincount(job).astype(np.int64)
-        scores = less_run_means(normal_scores(values), run)
-        return cls(values, job, sizes, intraclass(scores, job, sizes), run)
+        centred = less_run_means(normal_scores(values) if scores is None else scores, run)
+        return cls(values, job, sizes, intraclass(centred, job, sizes), run)
 
     def of_scores(self) -> float:
         """Variance of the mean of the normal scores against that of independent draws; at least 1."""

@@ -70,7 +70,10 @@ class Occasions:
         sizes = np.bincount(run).astype(np.int64)
         scores = normal_scores(values)
         within: Dependence | Clusters
-        within = Dependence.of(values, run, scores) if jobs is None else Clusters.of(values, jobs, run)
+        if jobs is None:
+            within = Dependence.of(values, run, scores)
+        else:
+            within = Clusters.of(values, jobs, run, scores)
         differ = _differ(variance_ratio(scores, run, sizes), within.of_scores(), len(values), len(sizes))
         found = cls(values, run, sizes, within, intraclass(scores, run, sizes), differ)
         return replace(found, differ=False) if differ and _one_level(*found.levels(0.5)) else found

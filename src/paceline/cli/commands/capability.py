@@ -10,7 +10,7 @@ import typer
 from paceline.cli.defaults import settings
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import LOAD, RESULT, EndpointFlags
-from paceline.cli.request_options import REQUESTS
+from paceline.cli.request_options import REQUESTS, Stream, StreamUsage, SystemPrompt, Temperature
 from paceline.cli.server_options import ServerFlags
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ class ProbeFlags:
         int,
         typer.Option(help="Limit on each answer, its reasoning included.", min=1, rich_help_panel=REQUESTS),
     ] = DEFAULT_MAX_TOKENS
-    temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature.", rich_help_panel=REQUESTS)
-    ] = None
-    system: Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)] = None
+    temperature: Temperature = None
+    system: SystemPrompt = None
     extra_body: Annotated[
         str | None,
         typer.Option(
@@ -63,15 +61,8 @@ class ProbeFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    stream: Annotated[
-        bool | None, typer.Option("--stream/--no-stream", help="Ask for a stream.", rich_help_panel=REQUESTS)
-    ] = None
-    usage: Annotated[
-        bool | None,
-        typer.Option(
-            "--usage/--no-usage", help="Ask for token counts in the stream.", rich_help_panel=REQUESTS
-        ),
-    ] = None
+    stream: Stream = None
+    usage: StreamUsage = None
 
     def workload(self, tokenizer: str | None) -> "WorkloadSpec":
         """The probe as a workload. Raises ConfigError."""

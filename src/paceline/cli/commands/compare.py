@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli.option_groups import with_groups
-from paceline.cli.options import RESULT, EndpointFlags, HtmlPath, LoadFlags, MarkdownPath
+from paceline.cli.options import RESULT, EndpointFlags, HtmlPath, LoadFlags, MarkdownPath, ResultPaths
 from paceline.cli.request_options import RequestFlags
 from paceline.cli.second_options import SECOND, SecondFlags
 from paceline.cli.server_options import ServerFlags
@@ -42,7 +42,7 @@ class MeasuredSecondFlags(SecondFlags):
 
 
 @dataclass(frozen=True)
-class ComparisonFlags:
+class ComparisonFlags(ResultPaths):
     """What is concluded, and where it goes."""
 
     fail_if_slower: Annotated[
@@ -62,10 +62,6 @@ class ComparisonFlags:
     ] = None
     html_path: HtmlPath = None
     markdown_path: MarkdownPath = None
-
-    def paths(self) -> dict[str, Path | None]:
-        """By option."""
-        return {"--json": self.json_path, "--html": self.html_path, "--markdown": self.markdown_path}
 
 
 @with_groups

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline.cli.option_groups import with_groups
-from paceline.cli.options import LOAD, RESULT, EndpointFlags, HtmlPath, MarkdownPath
-from paceline.cli.request_options import REQUESTS
+from paceline.cli.options import LOAD, RESULT, EndpointFlags, HtmlPath, MarkdownPath, ResultPaths
+from paceline.cli.request_options import REQUESTS, DataColumn, SystemPrompt
 from paceline.cli.second_options import SECOND, SecondFlags
 from paceline.errors import ConfigError
 
@@ -45,10 +45,7 @@ class PromptFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    data_column: Annotated[
-        str | None,
-        typer.Option(help="Where in a row the prompt is (else guessed, and said).", rich_help_panel=REQUESTS),
-    ] = None
+    data_column: DataColumn = None
     passes: Annotated[
         int | None,
         typer.Option(
@@ -77,7 +74,7 @@ class PromptFlags:
             rich_help_panel=REQUESTS,
         ),
     ] = None
-    system: Annotated[str | None, typer.Option(help="System prompt.", rich_help_panel=REQUESTS)] = None
+    system: SystemPrompt = None
     temperature: Annotated[
         str | None,
         typer.Option(
@@ -176,7 +173,7 @@ class OtherFlags(SecondFlags):
 
 
 @dataclass(frozen=True)
-class VerdictFlags:
+class VerdictFlags(ResultPaths):
     """What is concluded, and where it goes."""
 
     margin: Annotated[
@@ -209,10 +206,6 @@ class VerdictFlags:
     ] = None
     html_path: HtmlPath = None
     markdown_path: MarkdownPath = None
-
-    def paths(self) -> dict[str, Path | None]:
-        """By option."""
-        return {"--json": self.json_path, "--html": self.html_path, "--markdown": self.markdown_path}
 
 
 @with_groups
