@@ -9,8 +9,8 @@ import paceline
 PACKAGE = Path(paceline.__file__).parent
 LAYERS = (
     {"cli", "dashboard", "__main__"},
-    {"advisor", "report", "measure", "control", "engines"},
-    {"store", "stats", "catalogue", "endpoints", "workloads"},
+    {"advisor", "report", "measure", "control", "engines", "tuning", "roofline"},
+    {"store", "stats", "catalogue", "endpoints", "workloads", "weights"},
     {
         "units",
         "errors",
