@@ -90,8 +90,19 @@ class Adapter(Protocol):
     # One line a way to install it.
     install: tuple[str, ...]
 
-    def find(self, given: Path | None) -> Installed | str:
-        """The binary that was given, else one on the PATH, else a Python package's; or why there is none."""
+    def find(self, given: Path | None, home: Path) -> Installed | str:
+        """The binary that was given, else one on the PATH, else a Python package's; or why there is none.
+
+        home: Paceline's, for what has to be kept so that a binary can be run.
+        """
+        ...
+
+    def checked(self, installed: Installed, settings: Settings) -> Settings:
+        """The user's own settings as this engine spells them, to be laid over a tier's.
+
+        None where one of a tier's has to go for them. Raises ConfigError for an option that is not the user's
+        to set (model, host, port), and for one that this engine is known not to have.
+        """
         ...
 
     def tier(
