@@ -48,6 +48,7 @@ class Asked:
     """What the user asked for. settings: options that override the tier's, native long names.
 
     bare: without a tier, at the engine's own defaults (but for `settings`): what the tuner compares with.
+    use_profile: where none is named, take the one that was tuned for this start, if there is one.
     """
 
     model: str
@@ -60,3 +61,4 @@ class Asked:
     settings: Settings | None = None
     profile: Path | None = None
     bare: bool = False
+    use_profile: bool = True

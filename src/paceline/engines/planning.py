@@ -1,0 +1,178 @@
+"""From what the user asks for to what is started: all that can be wrong is found before anything runs."""
+
+import re
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from paceline.engines.adapters import adapter, find_engine
+from paceline.engines.engine import TIERS, Adapter, Address, Installed, Settings
+from paceline.engines.machine import Machine, look
+from paceline.engines.plan import Asked, LaunchPlan
+from paceline.engines.profile import Profile, Start, check_profile, find_profile, read_profile
+from paceline.errors import ConfigError
+from paceline.measure.host import fingerprint
+from paceline.weights.model import ModelFacts
+
+_SPLIT_PART = re.compile(r"-\d{5}-of-\d{5}$")
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+
+
+def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | None = None) -> LaunchPlan:
+    """All that a start needs: the engine, the settings, a port, the command.
+
+    The settings are those of the profile that was found or named for this engine, model, machine and tier,
+    else the tier's own; the user's lie over them. `home`: Paceline's; `machine`: another than this one as it is.
+
+    Raises ConfigError for what is wrong in what was asked, for an engine that is not installed, for a port
+    that is taken, for `ultra` without a profile, and where the memory cannot hold it; ModelFileError for a model
+    whose files are missing, cut or not a model.
+    """
+    if asked.engine != "auto":
+        adapter(asked.engine)
+    if asked.tier not in TIERS:
+        raise ConfigError(f"there is no tier {asked.tier!r}", f"tiers are: {', '.join(TIERS)}")
+    here = machine or look()
+    facts, model = _read(asked.model)
+    one, installed = find_engine(asked.engine, asked.binary, asked.model, facts, machine=here, home=home)
+    own = one.checked(installed, asked.settings or {})
+    profile = None if asked.bare else _profile(asked, one, installed, facts, home)
+    settings, why = _tier(asked, one, installed, facts, here, profile)
+    for name, value in own.items():
+        settings[name] = value
+        why[name] = "you set it"
+    settings = _standing(settings)
+    address = Address(asked.host, asked.port or _free_port(asked.host))
+    if asked.port:
+        _check_port(address)
+    served_name = asked.served_name or _name(asked.model)
+    return LaunchPlan(
+        adapter=one,
+        installed=installed,
+        model=model,
+        served_name=served_name,
+        tier=asked.tier,
+        address=address,
+        settings=settings,
+        why={name: text for name, text in why.items() if name in settings},
+        command=one.command(installed, model, served_name, address, settings),
+        facts=facts,
+        needs_bytes=None,
+        profile=profile,
+    )
+
+
+def with_settings(plan: LaunchPlan, settings: Settings) -> LaunchPlan:
+    """The same start with other settings in place of all that it had. Raises ConfigError as `plan_launch`."""
+    standing = _standing(settings)
+    command = plan.adapter.command(plan.installed, plan.model, plan.served_name, plan.address, standing)
+    why = {name: plan.why[name] for name in standing if standing[name] == plan.settings.get(name)}
+    return replace(plan, settings=standing, why=why, command=command, profile=None)
+
+
+def with_port(plan: LaunchPlan) -> LaunchPlan:
+    """The same start on a port that is free now."""
+    address = Address(plan.address.host, _free_port(plan.address.host))
+    command = plan.adapter.command(plan.installed, plan.model, plan.served_name, address, plan.settings)
+    return replace(plan, address=address, command=command)
+
+
+def _read(model: str) -> tuple[ModelFacts | None, str]:
+    """What the headers say, and what the engine is given: an absolute path, or the name as it is."""
+    path = Path(model).expanduser()
+    if not path.exists() and _HUB_NAME.fullmatch(model) and path.suffix.lower() != ".gguf":
+        return None, model
+    from paceline.weights.read import read_model
+
+    facts = read_model(path)
+    return facts, str((facts.files[0] if facts.format == "gguf" else path).absolute())
+
+
+def _name(model: str) -> str:
+    """What clients call the model: the name of its file or folder, or its name on a hub."""
+    path = Path(model).expanduser()
+    if not path.exists():
+        return model
+    return path.absolute().name if path.is_dir() else _SPLIT_PART.sub("", path.stem)
+
+
+def _profile(
+    asked: Asked, one: Adapter, installed: Installed, facts: ModelFacts | None, home: Path | None
+) -> Profile | None:
+    if facts is None:
+        if asked.profile is not None:
+            raise ConfigError(
+                f"a profile is for a model whose files are here, and {asked.model} is a name",
+                "give the path of the model's files",
+            )
+        return None
+    start = Start(one.name, installed.version, facts.fingerprint, fingerprint(), asked.tier)
+    if asked.profile is not None:
+        profile = read_profile(asked.profile)
+        check_profile(profile, start, asked.profile)
+        return profile
+    return find_profile(start, home=home) if asked.use_profile else None
+
+
+def _tier(
+    asked: Asked,
+    one: Adapter,
+    installed: Installed,
+    facts: ModelFacts | None,
+    machine: Machine,
+    profile: Profile | None,
+) -> tuple[dict[str, str | int | float | bool | None], dict[str, str]]:
+    """Settings before the user's own, with the reason of each."""
+    if asked.bare:
+        return {}, {}
+    if profile is not None:
+        return dict(profile.settings), dict.fromkeys(profile.settings, f"tuned: {profile.goal}")
+    if asked.tier == "ultra":
+        raise ConfigError(
+            "the tier ultra is what the tuner found for this model on this machine, and there is no profile",
+            f"run `paceline tune {asked.model} --tier ultra` first, or take --tier fast",
+        )
+    made = one.tier(asked.tier, facts, machine, installed)
+    return dict(made.values), dict(made.why)
+
+
+def _standing(settings: Settings) -> dict[str, str | int | float | bool | None]:
+    """Without what is left out of a command."""
+    return {name: value for name, value in settings.items() if value is not None and value is not False}
+
+
+def _free_port(host: str) -> int:
+    return _bound(host, 0)
+
+
+def _check_port(address: Address) -> None:
+    if not 0 < address.port < 65536:
+        raise ConfigError(f"there is no port {address.port}", "ports are 1 to 65535; 0 takes a free one")
+    _bound(address.host, address.port)
+
+
+def _bound(host: str, port: int) -> int:
+    """Whether an engine could listen there, tried; the port, or the one that the system gave for 0."""
+    try:
+        found = socket.getaddrinfo(
+            host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(found[0], found[1], found[2]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(found[4])
+            probe.listen(1)
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}", _port_hint(error)
+        ) from None
+
+
+def _port_hint(error: OSError) -> str:
+    import errno
+
+    if error.errno == errno.EADDRINUSE:
+        return "another server has that port (ss -ltnp shows which): stop it, or give another, or 0"
+    if error.errno == errno.EACCES:
+        return "ports below 1024 are root's: give a higher one, or 0 for a free one"
+    return "give an address of this machine, as 127.0.0.1 or 0.0.0.0"
