@@ -11,8 +11,8 @@ class Rates:
 
     by_kernel: each way of reading or writing and its bytes a second. arithmetic_s: kind of number (`f32`,
     `int8`, `bf16`) -> operations a second, a multiply-add counted as two. source: `measured`, or who says so.
-    cache_bytes: of the last level of cache that the cores share; 0: not known. What lies in it from one step of
-    an engine to the next is not read from memory, so that a limit takes it off.
+    cache_bytes: of the last level of cache that the cores share; 0: not known. What lies in it from one step
+    of an engine to the next is not read from memory, so that a limit takes it off.
     """
 
     device: str

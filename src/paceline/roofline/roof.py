@@ -110,9 +110,9 @@ def roof(
 ) -> Roof:
     """The most tok/s of so many streams in one batch.
 
-    acceptance: of each drafted token, 0 to 1; needed where any are drafted. draft: of a model that drafts, one
-    step a token, on the same machine; None: drafts cost nothing (n-grams). Raises ValueError for numbers that
-    cannot be.
+    acceptance: of each drafted token, 0 to 1; needed where any are drafted. draft: of a model that drafts,
+    one step a token, on the same machine; None: drafts cost nothing (n-grams). Raises ValueError for numbers
+    that cannot be.
     """
     if streams < 1 or draft_tokens < 0:
         raise ValueError(f"{streams} streams with {draft_tokens} drafted tokens cannot be")
