@@ -35,3 +35,15 @@ def test_a_terminal_that_has_gone_is_an_end(monkeypatch: pytest.MonkeyPatch) -> 
         os.kill(os.getpid(), signal.SIGHUP)
         signals.wait(10, with_parent=False)
         assert signals.ended
+
+
+def test_other_descriptors_end_the_wait() -> None:
+    read, write = os.pipe()
+    os.write(write, b"news")
+    with Signals() as signals:
+        signals.wait(10, others=[read])
+        assert not signals.ended
+    # Nothing of theirs was taken.
+    assert os.read(read, 10) == b"news"
+    os.close(read)
+    os.close(write)

@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -33,14 +34,14 @@ class Signals:
         asked, self._reload = self._reload, False
         return asked
 
-    def wait(self, seconds: float, *, with_parent: bool) -> None:
-        """Until a signal comes, the parent goes, or the time is over."""
-        watched = [self._read, 0] if with_parent else [self._read]
+    def wait(self, seconds: float, *, with_parent: bool = False, others: Sequence[int] = ()) -> None:
+        """Until a signal comes, the parent goes, one of `others` can be read, or the time is over."""
+        watched = [self._read, *others, *([0] if with_parent else [])]
         ready, _, _ = select.select(watched, [], [], seconds)
         if self._read in ready:
             with suppress(BlockingIOError):
                 os.read(self._read, 4_096)
-        if 0 in ready and not os.read(0, 4_096):
+        if with_parent and 0 in ready and not os.read(0, 4_096):
             self.count += 1
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
