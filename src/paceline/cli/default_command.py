@@ -1,4 +1,4 @@
-"""A group of commands of which one may be left unsaid: `paceline serve MODEL` beside `paceline serve list`."""
+"""A group of commands of which one may be left unsaid: `paceline serve MODEL`, `paceline serve list`."""
 
 from typing import Any
 
