@@ -34,7 +34,8 @@ _POWER = 0.8
 class Finding:
     """gain: None where fewer than three rounds are whole. real: the interval is clear of 1, to the good.
 
-    sentence: all of it in words. rounds_needed: in all, that would show a gain of the size seen; None where it is shown, where there is none, or where more than MOST_ROUNDS would be needed.
+    sentence: all of it in words. rounds_needed: rounds in all that would show a gain of the size seen; None
+    where it is shown, where there is none, or where more than MOST_ROUNDS would be needed.
     """
 
     gain: Gain | None

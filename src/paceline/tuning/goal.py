@@ -63,7 +63,7 @@ class Goal:
         return above / below if below else math.inf
 
     def counts(self, value: float) -> bool:
-        """Whether a value is one: finite, above 0, and for a whole load also 0 (no request met the limits)."""
+        """Whether it is a value: finite and above 0, or 0 of a whole load (no request met the limits)."""
         return math.isfinite(value) and (value > 0.0 or (value == 0.0 and not self.one_stream))
 
 
@@ -113,7 +113,9 @@ def _limits(text: str) -> dict[str, float]:
             raise ConfigError(f"--goal: there is no metric {name!r} to set a limit on", hint)
         right = "<=" if METRICS[name].better == "lower" else ">="
         if sign != right:
-            raise ConfigError(f"--goal: {part!r} limits {name} on the wrong side", f"write {name}{right}{limit}")
+            raise ConfigError(
+                f"--goal: {part!r} limits {name} on the wrong side", f"write {name}{right}{limit}"
+            )
         if name in found:
             raise ConfigError(f"--goal limits {name} twice", "state one limit a metric")
         found[name] = _positive(name, limit)

@@ -11,10 +11,10 @@ class Measured:
     """One start of the engine and what was measured on it: a block.
 
     values: the goal's metric of each request, keyed by the request's place in the workload, so that settings
-    are held against each other prompt by prompt (a metric of the whole load has the one key 0). curve: figures
-    a load level, for the trade-off. run_ids: in the store. failure: why the engine did not come up, or the run
-    is invalid. place: which block of the tuning it was, from 0: a machine's pace drifts, and blocks that are
-    near in time share it.
+    are held against each other prompt by prompt (a metric of the whole load has the one key 0). curve:
+    figures a load level, for the trade-off. run_ids: in the store. failure: why the engine did not come up,
+    or the run is invalid. place: which block of the tuning it was, from 0: a machine's pace drifts, and
+    blocks that are near in time share it. ready_s: what the engine's start took.
     """
 
     values: Mapping[int, float]
@@ -22,6 +22,7 @@ class Measured:
     curve: tuple[Mapping[str, float], ...] = ()
     failure: str | None = None
     place: int = 0
+    ready_s: float = 0.0
 
 
 @dataclass(slots=True)
