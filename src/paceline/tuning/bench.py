@@ -1,9 +1,10 @@
-"""One block: start the engine with settings, put the workload's requests to it, stop it, and say what was seen.
+"""One block: start the engine with settings, put the workload's requests to it, stop it, say what was seen.
 
 Runs are kept beside the tuning, in a home of its own: they are of settings that nobody serves, and would
 stand on boards as offers.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,9 +68,11 @@ class Bench:
         returned. Raises Interrupted.
         """
         plan = with_port(with_settings(self.plan, settings))
+        began = time.monotonic()
         try:
             with running(plan, log=self.home / "logs" / f"{name}.log") as engine:
-                return self._measured(engine.endpoint, prompts, name)
+                ready_s = time.monotonic() - began
+                return replace(self._measured(engine.endpoint, prompts, name), ready_s=ready_s)
         except (EngineError, EndpointError) as error:
             return Measured({}, failure=error.message)
 

@@ -34,6 +34,8 @@ class Block(BaseModel):
     run_ids: list[str] = Field(default_factory=list)
     curve: list[dict[str, Any]] = Field(default_factory=list)
     failure: str | None = None
+    place: int = Field(default=0, ge=0)
+    ready_s: float = Field(default=0.0, ge=0)
     seconds: float = Field(ge=0)
 
     @classmethod
@@ -45,12 +47,16 @@ class Block(BaseModel):
             run_ids=list(measured.run_ids),
             curve=[dict(point) for point in measured.curve],
             failure=measured.failure,
+            place=measured.place,
+            ready_s=measured.ready_s,
             seconds=seconds,
         )
 
     def measured(self) -> Measured:
         """As it was measured."""
-        return Measured(self.values, tuple(self.run_ids), tuple(self.curve), self.failure)
+        return Measured(
+            self.values, tuple(self.run_ids), tuple(self.curve), self.failure, self.place, self.ready_s
+        )
 
 
 class TrialEntry(BaseModel):
