@@ -47,8 +47,8 @@ class Sameness:
 
     verdict: of `advisor.equivalence`. differing: of `prompts`; first_difference: tokens (or words) in common
     before the first difference, median over the differing ones; None where none differ. unit: `tokens` or
-    `words`.
-    run_ids: of both sides, in the store. against: settings of the other side.
+    `words`. run_ids: of both sides. against: settings of the other side. unrepeated: prompts that one side
+    itself answered in two ways, so that a difference says nothing; they do not count as differing.
     """
 
     verdict: str
@@ -58,6 +58,7 @@ class Sameness:
     unit: str
     run_ids: tuple[str, str]
     against: Settings = field(default_factory=dict)
+    unrepeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,7 @@ def _impossible(profile: Profile) -> str | None:
     if not all(math.isfinite(one) and one >= 0 for one in figures) or not gain.lo <= gain.ratio <= gain.hi:
         return "gain: its figures are no ratio within an interval"
     same = profile.sameness
-    if same is not None and not 0 <= same.differing <= same.prompts:
+    if same is not None and not 0 <= same.differing + same.unrepeated <= same.prompts:
         return "sameness: more answers differ than there are prompts"
     if profile.made_at.tzinfo is None:
         return "made_at: it has no time zone"
