@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_a_prompt_computes_its_head_once() -> None:
 
 
 def test_a_prompts_attention_grows_with_what_came_before() -> None:
-    """The sum over 0..n-1 of KV_BYTES_A_TOKEN operations each is n (n - 1) / 2 of them; midpoints: n^2 / 2."""
+    """Over 0..n-1 tokens before it, n (n - 1) / 2 times KV_BYTES_A_TOKEN operations; midpoints: n^2 / 2."""
     n = 6400
     found = prompt_roof(at_context, rates(), n)
     assert found.spent.operations == pytest.approx(n * 13e9 + 1e9 + n * n / 2 * KV_BYTES_A_TOKEN, rel=1e-4)
@@ -144,7 +145,8 @@ def test_a_prompts_attention_grows_with_what_came_before() -> None:
 
 def test_a_short_prompt_takes_as_long_as_its_weights() -> None:
     found = prompt_roof(lambda _: SEVEN_B, rates(), 1)
-    assert (found.spent.bound, found.ttft_s) == ("memory", pytest.approx(4e-3))
+    assert found.spent.bound == "memory"
+    assert found.ttft_s == pytest.approx(4e-3)
 
 
 @pytest.mark.parametrize("acceptance", ACCEPTANCES)
@@ -164,10 +166,8 @@ def test_a_better_machine_is_never_slower(acceptance: float, context: int) -> No
 
 def test_more_streams_are_never_slower_together_nor_faster_each() -> None:
     found = [roof(at_context(2000), rates(), streams=n) for n in (1, 2, 16, 128, 1024, 65_536)]
-    assert all(a.stream_tok_s >= b.stream_tok_s for a, b in zip(found, found[1:], strict=False))
-    assert all(
-        a.together_tok_s <= b.together_tok_s * 1.000001 for a, b in zip(found, found[1:], strict=False)
-    )
+    assert all(a.stream_tok_s >= b.stream_tok_s for a, b in pairwise(found))
+    assert all(a.together_tok_s <= b.together_tok_s * 1.000001 for a, b in pairwise(found))
 
 
 def test_longer_context_is_never_faster() -> None:

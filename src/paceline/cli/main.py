@@ -27,6 +27,7 @@ from paceline.cli.commands import (
     importing,
     instant,
     keys,
+    limit,
     measure,
     probe,
     runs,
@@ -100,6 +101,7 @@ app.command("advise")(advise.advise)
 app.command("bill")(bill.bill)
 app.command("instant")(instant.instant)
 app.command("trend")(trend.trend)
+app.command("limit")(limit.limit)
 app.command("usage")(usage.usage)
 app.command("show")(show.show)
 app.command("import")(importing.import_)

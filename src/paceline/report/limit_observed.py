@@ -22,8 +22,8 @@ def observed(report: "Report") -> Observed | str:
         return "nobody counted its tokens, and a chunk may hold several"
     evidence = report.evidence
     frame = Frame(evidence.rows)
-    gaps = evidence.samples["chunk_gap_ms"]
     counts = evidence.counts
+    events = np.flatnonzero(frame.spread(frame.ok & frame.streaming) & ~frame.is_first)
     streamed = counts.streamed[frame.ok] + counts.hidden[frame.ok]
     return Observed(
         run_id=report.manifest.id,
@@ -33,8 +33,8 @@ def observed(report: "Report") -> Observed | str:
         output_tokens=float(streamed.mean()),
         decode_tok_s=report.metrics["output_tok_s"].quantile("p50"),
         ttft_ms=report.metrics["ttft_ms"].quantile("p50") if "ttft_ms" in report.metrics else None,
-        gaps_ms=gaps.values,
-        gap_tokens=len(evidence.samples["itl_ms"].values),
+        gaps_ms=(frame.event_ns[events] - frame.event_ns[events - 1]) / 1e6,
+        gap_tokens=counts.per_event[events],
         drafts=drafts_of(_timings(report)),
     )
 

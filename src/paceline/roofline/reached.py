@@ -46,8 +46,8 @@ class Observed:
 
     streams: that were decoding at once, on average. prompt_tokens, cached_tokens, output_tokens: of a
     request, on average; None where nobody said. decode_tok_s: of a request, the median. gaps_ms: float64[n],
-    between events that carry tokens; gap_tokens: that they carried in all. drafts: None where the server says
-    nothing. ttft_ms: the median; None where nothing was streamed.
+    between events that carry tokens; gap_tokens: int[n], what the event after each carries. drafts: None
+    where the server says nothing. ttft_ms: the median; None where nothing was streamed.
     """
 
     run_id: str
@@ -58,7 +58,7 @@ class Observed:
     decode_tok_s: Estimate
     ttft_ms: Estimate | None
     gaps_ms: npt.NDArray[np.float64]
-    gap_tokens: int
+    gap_tokens: npt.NDArray[np.integer]
     drafts: Drafts | None = None
 
     @property
@@ -81,11 +81,11 @@ class Reached:
     """A run beside the limit at its own context and streams.
 
     plain: the roof without speculation. tokens_a_step: of one stream; tokens_by: who says so, the server's
-    own figures or the gaps between events; None: nobody, and it is taken for one. verified: tokens that a
-    step computed of each stream. steps_s: a second. spent: the least that such a step takes. moved_bytes_s:
-    weights and KV. of_limit: least time of a step over measured time. of_bandwidth: as Databricks' MBU; may
-    be above 1 where a cache holds much of the model. of_arithmetic: None where the rate is not known. gap_s:
-    of each step, what the machine's limits do not explain.
+    own figures or the gaps between events (no fewer than so many); None: nobody, and it is taken for one.
+    verified: tokens that a step computed of each stream. steps_s: a second. spent: the least that such a step
+    takes. moved_bytes_s: weights and KV. of_limit: least time of a step over measured time. of_bandwidth: as
+    Databricks' MBU; may be above 1 where a cache holds much of the model. of_arithmetic: None where the rate
+    is not known. gap_s: of each step, what the machine's limits do not explain.
     """
 
     observed: Observed
@@ -164,17 +164,18 @@ def _holds(steps_s: float, spent: Spent) -> Holds:
 
 
 def _tokens_a_step(observed: Observed, least_s: float) -> tuple[float, Literal["server", "gaps"] | None]:
-    """Tokens that a step gave a stream: by the server's count, else by events that came too close together.
+    """Tokens that a step gave a stream: by the server's count, else no fewer than gaps prove.
 
-    No two steps can end within less than a step's least time. Events nearer than half of that (the half for
-    what the network adds and takes) are of one step.
+    No two steps can end within less than a step's least time, so that no more fit into a gap than the gap
+    over that time (rounded: the network adds and takes), nor more than the tokens that came after it.
     """
     if observed.drafts is not None:
         return observed.drafts.generated / observed.drafts.steps, "server"
-    steps = int((observed.gaps_ms >= least_s * 1e3 / 2.0).sum())
-    if not steps or not least_s > 0.0:
+    if not least_s > 0.0 or not observed.gap_tokens.sum():
         return 1.0, None
-    tokens = observed.gap_tokens / steps
+    fit = np.floor(observed.gaps_ms / (least_s * 1e3) + 0.5)
+    steps = max(float(np.minimum(fit, observed.gap_tokens).sum()), 1.0)
+    tokens = float(observed.gap_tokens.sum()) / steps
     return (tokens, "gaps") if tokens >= _SEVERAL else (1.0, "gaps")
 
 

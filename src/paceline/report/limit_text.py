@@ -1,0 +1,216 @@
+"""A limit for the terminal: 80 columns."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from paceline.report.limit_words import (
+    arithmetic_missing,
+    bytes_rate,
+    held_back,
+    large,
+    limited_by,
+    operations_rate,
+    share_words,
+    time_words,
+    tokens_words,
+    what_to_do,
+)
+from paceline.report.lines import folded, wrapped
+from paceline.report.words import median_interval, printable
+from paceline.units import format_bytes, format_number, format_percentage
+
+if TYPE_CHECKING:
+    from paceline.roofline.limit import Limit
+    from paceline.roofline.reached import Reached
+    from paceline.roofline.roof import Roof
+    from paceline.weights.model import ModelFacts
+
+_GAP = "  "
+
+
+def limit_text(limit: "Limit") -> str:
+    """The model, the machine, the limits, and what runs reached of them."""
+    blocks = [
+        _model(limit),
+        _machine(limit),
+        _streams(limit),
+        _speculation(limit),
+        _prompt(limit),
+        *(_run(one, limit) for one in limit.runs),
+    ]
+    if limit.work.experts:
+        blocks.append(
+            folded(
+                "Experts are taken to be chosen evenly and independently by each token: where a router has "
+                "favourites, a step of several tokens reads less than this says, and may be faster."
+            )
+        )
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _model(limit: "Limit") -> list[str]:
+    work = limit.work
+    kv = work.step_bytes(1, 2) - work.step_bytes(1, 1)
+    lines = folded(printable(_facts(limit.facts)))
+    if limit.draft is not None:
+        lines += folded(printable(f"Drafting for it: {_facts(limit.draft)}"))
+    parts = [f"weights {format_bytes(work.token_bytes - kv)}"]
+    if kv > 0:
+        parts.append(f"KV in {work.key_type} {format_bytes(kv)}")
+    of_head = format_percentage(work.head_operations / max(work.token_operations, 1))
+    return lines + folded(
+        f"A token after {work.context_tokens:,} others reads {format_bytes(work.token_bytes)} "
+        f"({', '.join(parts)}) and takes {large(work.token_operations)} operations in {work.kind}, {of_head} "
+        f"of them for the output head over {limit.facts.vocabulary:,} words."
+    )
+
+
+def _facts(facts: "ModelFacts") -> str:
+    experts = f", {facts.experts_used} of {facts.experts} experts a token" if facts.experts else ""
+    bits = format_number(8.0 * facts.weight_bytes / max(facts.parameters, 1))
+    return (
+        f"{facts.name} ({facts.architecture}), {large(facts.parameters)} parameters of {bits} bits{experts}"
+    )
+
+
+def _machine(limit: "Limit") -> list[str]:
+    rates = limit.rates
+    known = rates.arithmetic_s.get(limit.work.kind)
+    threads = f", {rates.threads} threads" if rates.device == "cpu" and rates.source == "measured" else ""
+    who = (
+        f"{rates.source} on {rates.measured_at.astimezone(UTC):%Y-%m-%d}"
+        if rates.source == "measured"
+        else rates.source
+    )
+    sentence = f"{rates.device}{threads}, {who}: reads {bytes_rate(rates.bandwidth_bytes_s)}"
+    if known is not None:
+        sentence += f", computes {operations_rate(known)} in {limit.work.kind}"
+    texts = [f"Machine: {sentence}."]
+    if len(rates.by_kernel) > 1:
+        kernels = ", ".join(f"{name} {bytes_rate(rate)}" for name, rate in sorted(rates.by_kernel.items()))
+        texts.append(f"Memory by the way it is used: {kernels}.")
+    if rates.cache_bytes:
+        texts.append(
+            f"What its cache of {format_bytes(rates.cache_bytes)} may keep from step to step is taken off "
+            "what has to be read."
+        )
+    return wrapped([printable(text) for text in texts])
+
+
+def _streams(limit: "Limit") -> list[str]:
+    head = ["STREAMS", "TOK/S EACH", "TOGETHER", "A STEP", "LIMITED BY"]
+    asked = limit.asked.acceptance
+    rows = [
+        [
+            f"{one.streams:,}",
+            _rate(one.stream_tok_s),
+            _rate(one.together_tok_s),
+            _step(one),
+            limited_by(one.spent),
+        ]
+        for one in limit.streams
+    ]
+    if limit.speculated:
+        head += ["DRAFTED", "TOK/S EACH"]
+        rows = [
+            [*row, str(one.drafted), _rate(one.stream_tok_s)]
+            for row, one in zip(rows, limit.speculated, strict=True)
+        ]
+    lines = ["At most, and never more:", "", *_table(head, rows)]
+    if limit.speculated and asked is not None:
+        lines += ["", *folded(f"The last two columns: with drafts of which {_share(asked)} are accepted.")]
+    if limit.ridge is not None and limit.ridge > 1:
+        lines += ["", *folded(f"From {limit.ridge:,} streams on arithmetic limits, not the memory.")]
+    elif limit.ridge is None and limit.arithmetic_known:
+        lines += ["", *folded("However many streams: at this context the memory limits, for the sake of KV.")]
+    if not limit.arithmetic_known:
+        lines += ["", *folded(arithmetic_missing(limit))]
+    return lines
+
+
+def _speculation(limit: "Limit") -> list[str]:
+    if not limit.speculation:
+        return []
+    plain = limit.streams[0] if limit.streams[0].streams == 1 else None
+    rows = [
+        [
+            _share(one.acceptance or 0.0),
+            str(one.drafted),
+            format_number(one.tokens_a_step),
+            _rate(one.stream_tok_s),
+            limited_by(one.spent),
+        ]
+        for one in limit.speculation
+    ]
+    head = ["ACCEPTED", "DRAFTED", "TOKENS A STEP", "TOK/S", "LIMITED BY"]
+    if plain is not None and math.isfinite(plain.stream_tok_s):
+        head.insert(4, "TIMES")
+        for row, one in zip(rows, limit.speculation, strict=True):
+            row.insert(4, format_number(one.stream_tok_s / plain.stream_tok_s))
+    who = "a drafting model" if limit.draft is not None else "drafts that cost nothing (n-grams)"
+    length = "the length that gives most" if limit.asked.drafted is None else "the length that was asked for"
+    lead = folded(f"One stream with speculation, at most: {who}, of {length}.")
+    return [*lead, "", *_table(head, rows)]
+
+
+def _prompt(limit: "Limit") -> list[str]:
+    one = limit.prompt
+    if one.spent.seconds <= 0.0:
+        return []
+    return folded(
+        f"A prompt of {one.prompt_tokens:,} tokens, none of them from a cache: TTFT no less than "
+        f"{time_words(one.ttft_s)} ({format_number(one.prompt_tok_s)} tok/s), limited by "
+        f"{limited_by(one.spent)}."
+    )
+
+
+def _run(one: "Reached", limit: "Limit") -> list[str]:
+    run, decode = one.observed, one.observed.decode_tok_s
+    streams = "one stream" if run.streams == 1 else f"{run.streams:,} streams at once"
+    interval = median_interval("output_tok_s", decode)
+    spoken = f"{format_number(decode.value)} tok/s" + (f" ({interval})" if interval else "")
+    lines = folded(
+        printable(
+            f"Run {run.run_id}: {spoken}, {streams}, about {run.context_tokens:,} tokens of context, "
+            f"{decode.n:,} answers"
+        )
+    )
+    told = tokens_words(one)
+    of_arithmetic = "-" if one.of_arithmetic is None else share_words(one.of_arithmetic)
+    rows = [
+        ["of its limit", share_words(one.of_limit)],
+        ["of the bandwidth (MBU)", f"{share_words(one.of_bandwidth)}, {bytes_rate(one.moved_bytes_s)}"],
+        ["of the arithmetic", of_arithmetic],
+    ]
+    wide = max(len(row[0]) for row in rows)
+    lines += [f"  {name.ljust(wide)}  {text}" for name, text in rows]
+    texts = [f"{told[:1].upper()}{told[1:]}." if told else "", held_back(one, limit), what_to_do(one, limit)]
+    return [*lines, *(line for text in texts if text for line in folded(text, 78, "  ", "  "))]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Numbers to the right, words (the column LIMITED BY) to the left."""
+    cells = [list(head), *(list(row) for row in rows)]
+    wide = [max(len(row[place]) for row in cells) for place in range(len(head))]
+    words = head.index("LIMITED BY")
+    return [
+        _GAP.join(
+            cell.ljust(wide[place]) if place == words else cell.rjust(wide[place])
+            for place, cell in enumerate(row)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _rate(tok_s: float) -> str:
+    return format_number(tok_s) if math.isfinite(tok_s) else "unknown"
+
+
+def _step(one: "Roof") -> str:
+    return time_words(one.spent.seconds) if one.spent.seconds > 0.0 else "-"
+
+
+def _share(value: float) -> str:
+    return "all" if value == 1.0 else f"{100.0 * value:g}%"
