@@ -15,7 +15,12 @@ class ModelFileError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor of the model. type: as the file names it, lower case (`q4_k`, `bf16`). bytes: as stored."""
+    """One tensor of the model.
+
+    type: as the file names it, lower case (`q4_k`, `bf16`), or `int4` where a quantised model packs its
+    weights into wider numbers. shape: of the weights as they are computed with, outermost side first. bytes:
+    as stored.
+    """
 
     name: str
     type: str
@@ -39,8 +44,12 @@ class ModelFacts:
     kv_heads: one count a layer (0: the layer keeps no KV). key_dim, value_dim: numbers a head keeps a token.
     sliding_window: tokens that a sliding layer keeps; sliding: which layers do, one flag a layer.
     context_tokens: what it was trained for. experts_used: that one token goes through; 0 for dense models.
-    extra_heads: layers that predict further tokens (MTP), which a server may draft with. fingerprint: sixteen
-    hex digits of the headers and sizes, the same wherever the same file lies.
+    latent_dim: with latent attention (MLA) the numbers of `key_dim` that are the values too; 0 without.
+    sliding_dims: key_dim and value_dim of sliding layers, where they have their own. state_bytes: what one
+    stream keeps in recurrent layers, whatever its context.
+    layers: without those that only predict further tokens; extra_heads: layers that predict further tokens
+    (MTP), which a server may draft with. fingerprint: sixteen hex digits of the headers and sizes, the same
+    wherever the same file lies.
     """
 
     path: Path
@@ -65,6 +74,9 @@ class ModelFacts:
     tensors: tuple[Tensor, ...]
     file_bytes: int
     fingerprint: str
+    latent_dim: int = 0
+    sliding_dims: tuple[int, int] | None = None
+    state_bytes: int = 0
 
     @property
     def parameters(self) -> int:

@@ -1,0 +1,55 @@
+"""The KV cache of one stream, layer by layer: its bytes, and the operations of attending to it."""
+
+from paceline.weights.model import ModelFacts
+from paceline.weights.tensor_types import cache_bytes
+
+
+def cells(facts: ModelFacts, layer: int, tokens: int) -> int:
+    """Tokens of a context that a layer's cache keeps: all, or the window's at most."""
+    if facts.sliding_window is not None and facts.sliding[layer]:
+        return min(tokens, facts.sliding_window)
+    return tokens
+
+
+def head_dims(facts: ModelFacts, layer: int) -> tuple[int, int]:
+    """Numbers of keys and of values that a KV head of a layer keeps a token."""
+    if facts.sliding_dims is not None and facts.sliding[layer]:
+        return facts.sliding_dims
+    return facts.key_dim, facts.value_dim
+
+
+def cell_bytes(facts: ModelFacts, layer: int, key_type: str, value_type: str) -> int:
+    """What one token takes in one layer's cache.
+
+    With latent attention (MLA) values are read out of the keys' latent, and take nothing. Raises ValueError
+    for a type that is not known.
+    """
+    keys, values = head_dims(facts, layer)
+    heads = facts.kv_heads[layer]
+    stored_values = 0 if facts.latent_dim else heads * values
+    return cache_bytes(key_type, heads * keys) + cache_bytes(value_type, stored_values)
+
+
+def kv_bytes(facts: ModelFacts, tokens: int, key_type: str, value_type: str) -> int:
+    """One stream's cache at a context of so many tokens: what a step reads of it.
+
+    Raises ValueError for a type that is not known.
+    """
+    return sum(
+        cells(facts, layer, tokens) * cell_bytes(facts, layer, key_type, value_type)
+        for layer in range(facts.layers)
+    )
+
+
+def attention_operations(facts: ModelFacts, tokens: int) -> int:
+    """Operations of one token's attention to a context: a multiply and an add for each number of each key and
+    value.
+
+    With latent attention a head works on the latent itself (keys and values absorbed into the query's and the
+    output's matrices, DeepSeek-V2, 2.1.2).
+    """
+    return sum(
+        2 * facts.heads * cells(facts, layer, tokens) * sum(head_dims(facts, layer))
+        for layer in range(facts.layers)
+        if facts.kv_heads[layer]
+    )
