@@ -53,7 +53,7 @@ class LlamaCpp:
     """The adapter. Its settings are `llama-server`'s long options."""
 
     name: EngineName = "llama.cpp"
-    base_path = ""
+    base_path = "/v1"
     health_path = "/health"
     # A model of hundreds of gigabytes from a slow disk.
     ready_timeout_s = 1800.0
