@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from paceline.roofline.rates import Rates
+from paceline.weights.model import ModelFacts, Tensor
 from paceline.weights.work import Work
 
 # A dense model of 7 thousand million numbers in 16 bits each, of which 0.5 thousand million are its head.
@@ -60,4 +62,48 @@ def rates(
         measured_at=datetime(2026, 11, 30, tzinfo=UTC),
         source="stated",
         cache_bytes=cache_bytes,
+    )
+
+
+def facts() -> ModelFacts:
+    """A model of two layers whose head is apart from its table, in bf16: 4.92 M numbers."""
+    sides = {
+        "token_embd.weight": (2000, 512),
+        "output.weight": (2000, 512),
+        "blk.0.attn_q.weight": (512, 512),
+        "blk.0.attn_k.weight": (128, 512),
+        "blk.0.attn_v.weight": (128, 512),
+        "blk.0.attn_output.weight": (512, 512),
+        "blk.0.ffn_up.weight": (1024, 512),
+        "blk.0.ffn_down.weight": (512, 1024),
+        "blk.1.ffn_up.weight": (1024, 512),
+        "blk.1.ffn_down.weight": (512, 1024),
+    }
+    tensors = tuple(
+        Tensor(name=name, type="bf16", shape=shape, bytes=2 * shape[0] * shape[1])
+        for name, shape in sides.items()
+    )
+    return ModelFacts(
+        path=Path("tiny.gguf"),
+        files=(Path("tiny.gguf"),),
+        format="gguf",
+        name="tiny",
+        architecture="llama",
+        layers=2,
+        embedding=512,
+        heads=8,
+        kv_heads=(2, 2),
+        key_dim=64,
+        value_dim=64,
+        context_tokens=4096,
+        vocabulary=2000,
+        experts=0,
+        experts_used=0,
+        sliding_window=None,
+        sliding=(False, False),
+        extra_heads=0,
+        tied_embeddings=False,
+        tensors=tensors,
+        file_bytes=sum(tensor.bytes for tensor in tensors),
+        fingerprint="0123456789abcdef",
     )

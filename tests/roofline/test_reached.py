@@ -71,6 +71,11 @@ def test_more_than_can_be_is_said_and_not_explained_away() -> None:
     assert found.gap_s == 0.0
 
 
+def test_a_little_above_by_chance_is_at_the_limit() -> None:
+    """1 % above, by an interval of 2 % either way."""
+    assert reached(at_context, rates(), observed(1.01 * LIMIT_TOK_S)).holds == "memory"
+
+
 def test_the_servers_own_drafts_tell_the_tokens_of_a_step() -> None:
     """1,000 tokens, 750 of them accepted drafts: 250 steps of four, each of 1 + 1,000 / 250 positions."""
     run = observed(2.0 * LIMIT_TOK_S, drafts=Drafts(generated=1000, drafted=1000, accepted=750))

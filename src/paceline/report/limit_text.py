@@ -52,7 +52,7 @@ def limit_text(limit: "Limit") -> str:
 
 def _model(limit: "Limit") -> list[str]:
     work = limit.work
-    kv = work.step_bytes(1, 2) - work.step_bytes(1, 1)
+    kv = work.kv_read_bytes
     lines = folded(printable(_facts(limit.facts)))
     if limit.draft is not None:
         lines += folded(printable(f"Drafting for it: {_facts(limit.draft)}"))
@@ -78,16 +78,16 @@ def _facts(facts: "ModelFacts") -> str:
 def _machine(limit: "Limit") -> list[str]:
     rates = limit.rates
     known = rates.arithmetic_s.get(limit.work.kind)
-    threads = f", {rates.threads} threads" if rates.device == "cpu" and rates.source == "measured" else ""
-    who = (
-        f"{rates.source} on {rates.measured_at.astimezone(UTC):%Y-%m-%d}"
-        if rates.source == "measured"
-        else rates.source
-    )
-    sentence = f"{rates.device}{threads}, {who}: reads {bytes_rate(rates.bandwidth_bytes_s)}"
+    if rates.source == "measured":
+        threads = f", {rates.threads} threads" if rates.device == "cpu" else ""
+        when = f"{rates.measured_at.astimezone(UTC):%Y-%m-%d}"
+        who = f"this machine's {rates.device}{threads}, measured on {when}"
+    else:
+        who = f"the machine, as {rates.source}"
+    sentence = f"{who}: reads {bytes_rate(rates.bandwidth_bytes_s)}"
     if known is not None:
         sentence += f", computes {operations_rate(known)} in {limit.work.kind}"
-    texts = [f"Machine: {sentence}."]
+    texts = [f"{sentence[:1].upper()}{sentence[1:]}."]
     if len(rates.by_kernel) > 1:
         kernels = ", ".join(f"{name} {bytes_rate(rate)}" for name, rate in sorted(rates.by_kernel.items()))
         texts.append(f"Memory by the way it is used: {kernels}.")
@@ -123,7 +123,7 @@ def _streams(limit: "Limit") -> list[str]:
         lines += ["", *folded(f"The last two columns: with drafts of which {_share(asked)} are accepted.")]
     if limit.ridge is not None and limit.ridge > 1:
         lines += ["", *folded(f"From {limit.ridge:,} streams on arithmetic limits, not the memory.")]
-    elif limit.ridge is None and limit.arithmetic_known:
+    elif limit.ridge is None and limit.arithmetic_known and limit.streams[0].spent.bound == "memory":
         lines += ["", *folded("However many streams: at this context the memory limits, for the sake of KV.")]
     if not limit.arithmetic_known:
         lines += ["", *folded(arithmetic_missing(limit))]
@@ -159,10 +159,10 @@ def _prompt(limit: "Limit") -> list[str]:
     one = limit.prompt
     if one.spent.seconds <= 0.0:
         return []
+    rate = f" ({format_number(one.prompt_tok_s)} tok/s)" if limit.arithmetic_known else ""
     return folded(
         f"A prompt of {one.prompt_tokens:,} tokens, none of them from a cache: TTFT no less than "
-        f"{time_words(one.ttft_s)} ({format_number(one.prompt_tok_s)} tok/s), limited by "
-        f"{limited_by(one.spent)}."
+        f"{time_words(one.ttft_s)}{rate}, limited by {limited_by(one.spent)}."
     )
 
 

@@ -151,12 +151,13 @@ def reached(
         of_limit=share(spent.seconds),
         of_bandwidth=share(moved / rates.bandwidth_bytes_s),
         of_arithmetic=None if spent.arithmetic_s is None else share(spent.arithmetic_s),
-        holds=_holds(steps_s, spent),
+        holds=_holds(share(spent.seconds), steps_s, spent),
     )
 
 
-def _holds(steps_s: float, spent: Spent) -> Holds:
-    if steps_s * spent.seconds > 1.0:
+def _holds(of_limit: Share, steps_s: float, spent: Spent) -> Holds:
+    # What is above it by chance alone is at it.
+    if (of_limit.value if of_limit.lo is None else of_limit.lo) > 1.0:
         return "beyond"
     if steps_s * spent.memory_s >= NEAR and spent.bound == "memory":
         return "memory"
