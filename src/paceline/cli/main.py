@@ -31,11 +31,13 @@ from paceline.cli.commands import (
     measure,
     probe,
     runs,
+    serve,
     show,
     sim,
     study,
     sweep,
     trend,
+    tune,
     usage,
     workload,
 )
@@ -92,6 +94,7 @@ app.command("sweep")(sweep.sweep)
 app.command("capacity")(capacity.capacity)
 app.add_typer(study.app, name="study")
 app.add_typer(capability.app, name="capability")
+app.add_typer(tune.app, name="tune")
 app.command("calibrate")(calibrate.calibrate)
 app.command("probe")(probe.probe)
 app.command("sim")(sim.sim)
@@ -109,6 +112,7 @@ app.add_typer(workload.app, name="workload")
 app.command("demo")(demo.demo)
 app.command("dashboard")(dashboard.dashboard)
 app.add_typer(gateway.app, name="gateway")
+app.add_typer(serve.app, name="serve")
 app.add_typer(keys.app, name="keys")
 
 

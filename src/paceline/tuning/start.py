@@ -30,8 +30,8 @@ class TuneAsked:
     """What a user asks of a tuning.
 
     tier: None takes the goal's: `fast` for one stream, `standard` for a whole load. levels: requests in
-    flight; empty takes the goal's. fixed: options that all settings have. varied: options and the values to try, in
-    place of the engine's own list or beyond it.
+    flight; empty takes the goal's. fixed: options that all settings have. varied: options and the values to
+    try, in place of the engine's own list or beyond it.
     """
 
     model: str
@@ -155,10 +155,10 @@ def space(
 
     Raises ConfigError for an option that is both fixed and varied, or that the engine does not have.
     """
-    for name in varied:
+    for name, values in varied.items():
         if name in fixed:
             raise ConfigError(f"{name} is both fixed and varied", f"leave out --fix {name} or --vary {name}")
-        for value in varied[name]:
+        for value in values:
             plan.adapter.checked(plan.installed, {name: value})
     own = plan.adapter.space(tier, plan.facts, look(), plan.installed)
     kept = [choice for choice in own if choice.option not in fixed and choice.option not in varied]

@@ -18,6 +18,7 @@ from paceline.engines.sameness import sameness
 from paceline.engines.space import Choice
 from paceline.errors import ConfigError, RunError
 from paceline.measure.host import fingerprint
+from paceline.store.paths import home as usual_home
 from paceline.tuning.bench import Bench
 from paceline.tuning.confirm import FEWEST_ROUNDS, Finding, gain, round_order
 from paceline.tuning.goal import Goal
@@ -221,7 +222,7 @@ class Tuner:
             return
         began = time.monotonic()
         tuned = with_settings(self.bench.plan, self.tuning.settings_of(self._picked().number))
-        found = sameness(self.standard, tuned, home=self.home, watch=self.watch.said)
+        found = sameness(self.standard, tuned, home=self.home or usual_home(), watch=self.watch.said)
         spent_s = self.tuning.spent_s + time.monotonic() - began
         self.journal.update(sameness=asdict(found), spent_s=spent_s)
 

@@ -1,0 +1,263 @@
+"""A tuning for the terminal: what won, by how much, what it costs elsewhere, and what was tried."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paceline.report.lines import folded
+from paceline.report.words import printable, shorten
+from paceline.units import format_duration_ns, format_number
+
+if TYPE_CHECKING:
+    from paceline.tuning.goal import Goal
+    from paceline.tuning.journal import Block, TrialEntry, Tuning
+    from paceline.tuning.leaders import Leader
+
+_GAP = "  "
+_SHOWN = 6
+_WIDEST = 40
+SIDES = {"default": "defaults", "tuned": "tuned"}
+
+
+def tuning_text(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> str:
+    """All that a tuning has found, in 80 columns."""
+    parts = [
+        [
+            line
+            for name, value in head_rows(tuning, leaders)
+            for line in folded(value, 80, f"{name:<10}", " " * 10)
+        ],
+        _settings(tuning),
+        _verdict(tuning),
+        _curves(tuning),
+        _leading(goal, leaders),
+        _end(tuning),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def tunings_text(tunings: Sequence["Tuning"], unreadable: Sequence[str]) -> str:
+    """One line a tuning."""
+    if not tunings and not unreadable:
+        return "no tunings; make one: paceline tune MODEL"
+    cells = [["ID", "STATE", "MODEL", "ENGINE", "TIER", "GOAL", "GAIN"]]
+    for one in tunings:
+        gain = (one.result or {}).get("gain") if (one.result or {}).get("real") else None
+        cells.append(
+            [
+                one.id,
+                one.state,
+                shorten(printable(one.model_name), 20),
+                one.engine,
+                one.tier,
+                shorten(one.goal, 24),
+                f"{gain['ratio']:.3g}x" if gain else "-",
+            ]
+        )
+    cells += [[name, "unreadable", *[""] * 5] for name in unreadable]
+    return "\n".join(_table(cells, left=6))
+
+
+def block_line(tuning: "Tuning", entry: "TrialEntry", block: "Block", leader: "Leader | None") -> str:
+    """What is said when a block has ended."""
+    name = f"trial {entry.number}" if entry.number else "defaults"
+    if block.failure is not None:
+        return shorten(f"{name}: failed: {printable(block.failure)}", 300)
+    value = "no figure" if leader is None or leader.value is None else format_number(leader.value)
+    said = f"{name}: {tuning.goal.partition('@')[0].split()[-1]} {value}"
+    if entry.number:
+        ratio = (
+            ""
+            if leader is None or leader.ratio is None
+            else f", {leader.ratio:.2f} times as good as defaults"
+        )
+        said += f"{ratio}; {settings_words(entry.settings)}"
+    return said
+
+
+def settings_words(settings: Mapping[str, Any]) -> str:
+    """`spec-type=ngram-mod parallel=1`."""
+    return (
+        " ".join(_setting(name, value) for name, value in settings.items() if value not in (None, False))
+        or "none"
+    )
+
+
+def _setting(name: str, value: Any) -> str:
+    return name if value is True else f"{name}={value}"
+
+
+def head_rows(tuning: "Tuning", leaders: Sequence["Leader"]) -> list[tuple[str, str]]:
+    """What was tuned, for what, and how much of it, as names and values."""
+    workload = tuning.asked["workload"]
+    warmth = workload.get("temperature")
+    named = workload.get("name") or "of its own"
+    stopped = sum(1 for one in leaders if one.stopped)
+    failed = len(tuning.failures)
+    asides = [f"{stopped} given up" if stopped else "", f"{failed} blocks failed" if failed else ""]
+    tried = [
+        f"{len(leaders)} settings in {sum(one.blocks for one in leaders)} blocks",
+        *filter(None, asides),
+        f"then {len(tuning.rounds)} rounds against the defaults",
+    ]
+    spent, budget = (format_duration_ns(seconds * 1e9) for seconds in (tuning.spent_s, tuning.budget_s))
+    return [
+        ("tuning", f"{tuning.id}, {tuning.state}"),
+        ("model", printable(tuning.model_name)),
+        ("engine", printable(f"{tuning.engine} {tuning.engine_version or ''}".strip())),
+        ("goal", f"{tuning.goal}, for the tier {tuning.tier}"),
+        (
+            "workload",
+            f"{printable(str(named))}, temperature {'not sent' if warmth is None else f'{warmth:g}'}",
+        ),
+        ("block", f"{_plural(tuning.requests, 'request')}{_levels(tuning)}, after a start of its own"),
+        ("tried", ", ".join(tried)),
+        ("time", f"{spent} of {budget}"),
+    ]
+
+
+def _plural(count: int | None, word: str) -> str:
+    return f"? {word}s" if count is None else f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _levels(tuning: "Tuning") -> str:
+    if tuning.levels == [1]:
+        return ", one at a time"
+    return f" and stream, at {', '.join(map(str, tuning.levels))} streams"
+
+
+def _settings(tuning: "Tuning") -> list[str]:
+    cells = setting_cells(tuning)
+    return _table([("SETTING", "DEFAULTS", "TUNED"), *cells], left=3) if cells else []
+
+
+def setting_cells(tuning: "Tuning") -> list[tuple[str, str, str]]:
+    """Option, value at the defaults, value of what was picked; none where the defaults were."""
+    if not tuning.pick:
+        return []
+    return [
+        (name, _said(tuning.fixed[name]) if name in tuning.fixed else "the engine's", _said(value))
+        for name, value in tuning.settings_of(tuning.pick).items()
+        if value is not None and value is not False
+    ]
+
+
+def _said(value: Any) -> str:
+    return "set" if value is True else shorten(printable(str(value)), _WIDEST)
+
+
+def _verdict(tuning: "Tuning") -> list[str]:
+    if tuning.result is None:
+        return ["No verdict yet."] if tuning.trials else []
+    sentence = str(tuning.result["sentence"])
+    lines = folded(printable(sentence[:1].upper() + sentence[1:] + "."))
+    if tuning.sameness is not None:
+        lines += folded(sameness_words(tuning.sameness))
+    return lines
+
+
+def sameness_words(found: Mapping[str, Any]) -> str:
+    """Whether greedy answers stay as they are, where and how often they do not."""
+    beside = "at standard settings"
+    same = int(found["prompts"]) - int(found["differing"])
+    if not found["differing"]:
+        return f"Greedy answers: the same as {beside} for all {found['prompts']} prompts."
+    first = found.get("first_difference")
+    where = f", first after {format_number(first)} {found['unit']} (median)" if first is not None else ""
+    return (
+        f"Greedy answers: the same as {beside} for {same} of {found['prompts']} prompts; "
+        f"{found['differing']} differ{where}. Verdict: {found['verdict']}."
+    )
+
+
+def _curves(tuning: "Tuning") -> list[str]:
+    cells = curve_cells(tuning)
+    if not cells:
+        return []
+    head = ["STREAMS", "", "TOK/S", "TOK/S A STREAM", "TTFT P50 MS", "ITL P50 MS"]
+    return ["Throughput against interactivity", *_table([head, *cells], left=2)]
+
+
+def curve_cells(tuning: "Tuning") -> list[list[str]]:
+    """A row a level and side."""
+    points = [
+        (int(point["concurrency"]), side, point) for side, curve in tuning.curves.items() for point in curve
+    ]
+    return [
+        [str(level), SIDES[side], *_point(point)]
+        for level, side, point in sorted(points, key=lambda one: one[:2])
+    ]
+
+
+def _point(point: Mapping[str, Any]) -> list[str]:
+    return [
+        _number(point.get("output_tok_s")),
+        *(_number(_median(point, name)) for name in ("user_tok_s", "ttft", "itl")),
+    ]
+
+
+def _median(point: Mapping[str, Any], name: str) -> float | None:
+    return ((point.get(name) or {}).get("p50") or {}).get("value")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else format_number(value)
+
+
+def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
+    if len(leaders) < 2:
+        return []
+    unit = goal.unit.upper()
+    cells = [["TRIAL", "BLOCKS", f"{goal.metric} {unit.lower()}", "TIMES DEFAULTS", "SETTINGS"]]
+    shown = leaders[:_SHOWN]
+    if all(one.number for one in shown):
+        shown = [*shown, *(one for one in leaders if one.number == 0)]
+    for one in shown:
+        cells.append(
+            [
+                str(one.number),
+                str(one.blocks),
+                _number(one.value),
+                "-" if one.ratio is None else f"{one.ratio:.2f}",
+                settings_words(one.settings) if one.number else "defaults",
+            ]
+        )
+    head = "What the search saw (of its best too good: the rounds above decide)"
+    return [head, *_with_last_folded(cells)]
+
+
+def _end(tuning: "Tuning") -> list[str]:
+    if tuning.profile is not None:
+        model = printable(tuning.model)
+        return [
+            *folded(f"Profile written: {printable(tuning.profile)}"),
+            *folded(f"Serve it: paceline serve {model} --tier {tuning.tier}"),
+        ]
+    if tuning.state == "complete":
+        return ["No profile was written: `paceline serve` goes on with the tier's own settings."]
+    if tuning.state in ("interrupted", "failed"):
+        return [f"Go on with it: paceline tune resume {tuning.id}"]
+    return []
+
+
+def _table(cells: Sequence[Sequence[str]], *, left: int) -> list[str]:
+    """Columns under each other, the first `left` to the left, the others to the right."""
+    wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    return [
+        _GAP.join(
+            text.ljust(wide[place]) if place < left else text.rjust(wide[place])
+            for place, text in enumerate(row)
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def _with_last_folded(cells: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose last column is long: its text goes on below itself."""
+    front = _table([row[:-1] for row in cells], left=0)
+    width = max(len(line) for line in front) + len(_GAP)
+    lines = []
+    for line, row in zip(front, cells, strict=True):
+        texts = folded(printable(row[-1]), max(80 - width, 30)) or [""]
+        lines.append(f"{line.ljust(width)}{texts[0]}".rstrip())
+        lines += [f"{' ' * width}{text}" for text in texts[1:]]
+    return lines
