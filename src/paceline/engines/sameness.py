@@ -227,3 +227,18 @@ def _keep(own: Path, key: Mapping[str, Any], found: Sameness) -> None:
     except StoreError:
         # It is asked again at the next start: nothing is lost but time.
         return
+
+
+def sameness_words(found: Sameness) -> str:
+    """What was found: `differ from standard in 3 of 16 prompts, first after 41 words (median)`."""
+    told = found.prompts - found.unrepeated
+    if found.differing:
+        after = f"{found.first_difference:g} {found.unit}" if found.first_difference is not None else "none"
+        text = f"differ from standard in {found.differing} of {told} prompts, first after {after} (median)"
+    elif told:
+        text = f"the same as standard in {told} of {told}"
+    else:
+        text = "not to be told"
+    if found.unrepeated:
+        text += f"; {found.unrepeated} more say nothing: an engine does not repeat itself there"
+    return text

@@ -1,0 +1,96 @@
+"""What `paceline serve` says before it starts anything: engine, settings with reasons, memory, profile."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from paceline.cli.output import COLUMNS
+from paceline.units import format_bytes
+
+if TYPE_CHECKING:
+    from paceline.engines.engine import Settings
+    from paceline.engines.machine import Machine
+    from paceline.engines.plan import LaunchPlan
+    from paceline.engines.profile import Profile
+
+_WIDEST_OPTION = 34
+
+
+def plan_lines(plan: "LaunchPlan", machine: "Machine") -> list[str]:
+    """All of it, in lines of at most 80 columns but for what cannot be broken."""
+    version = f" {plan.installed.version}" if plan.installed.version else ""
+    return [
+        *_filled(f"{plan.adapter.name}{version}, {plan.installed.found}", "  "),
+        *_filled(f"model {_model(plan)}", "  "),
+        f"tier {plan.tier}:",
+        *_settings(plan),
+        _memory(plan, machine),
+        *([] if plan.profile is None else _profile(plan.profile)),
+    ]
+
+
+def _model(plan: "LaunchPlan") -> str:
+    facts = plan.facts
+    if facts is None:
+        return f"{plan.model}, which the engine finds itself"
+    millions = facts.parameters / 1e6
+    size = f"{millions / 1e3:.3g} billion" if millions >= 1_000 else f"{millions:.3g} million"
+    return f"{facts.name}, {size} parameters in {format_bytes(facts.file_bytes)}, as {plan.served_name}"
+
+
+def _settings(plan: "LaunchPlan") -> Iterator[str]:
+    if not plan.settings:
+        yield "  the engine's own defaults"
+        return
+    shown = {name: _option(name, value) for name, value in plan.settings.items()}
+    width = min(max(map(len, shown.values())), _WIDEST_OPTION)
+    for name, option in shown.items():
+        why = plan.why.get(name, "")
+        first = f"  {option.ljust(width)}  "
+        if len(option) > width:
+            yield f"  {option}"
+            first = " " * (width + 4)
+        yield from textwrap.wrap(why, COLUMNS, initial_indent=first, subsequent_indent=" " * (width + 4)) or [
+            first.rstrip()
+        ]
+
+
+def _option(name: str, value: object) -> str:
+    return f"--{name}" if value is True else f"--{name} {value}"
+
+
+def _memory(plan: "LaunchPlan", machine: "Machine") -> str:
+    free = f"{format_bytes(machine.free_bytes)} free"
+    for gpu in machine.gpus:
+        free += f", {format_bytes(gpu.free_bytes)} free on {gpu.name}"
+    if plan.needs_bytes is None:
+        return f"memory: what it needs is not known before the start; {free}"
+    return f"memory: needs about {format_bytes(plan.needs_bytes)}; {free}"
+
+
+def _profile(profile: "Profile") -> list[str]:
+    from paceline.engines.sameness import sameness_words
+
+    gain = profile.gain
+    lines = [
+        f"profile of {profile.made_at:%Y-%m-%d}, tuned on {profile.workload} for {profile.goal}: "
+        f"{gain.metric} {gain.ratio:.2f} times as good as the engine's defaults "
+        f"({gain.lo:.2f} to {gain.hi:.2f})"
+    ]
+    if profile.sameness is not None:
+        lines.append(f"its greedy answers: {sameness_words(profile.sameness)}")
+    return [part for line in lines for part in _filled(line, "  ")]
+
+
+def _filled(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def same_settings(a: "Settings", b: "Settings") -> bool:
+    """Whether two settings are one, what is left out not counted."""
+    left_out = (None, False)
+    return {k: v for k, v in a.items() if v not in left_out} == {
+        k: v for k, v in b.items() if v not in left_out
+    }
