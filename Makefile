@@ -18,7 +18,7 @@ help:
 
 $(STAMP): requirements/dev.txt
 	$(PYTHON) -c 'import sys; sys.exit("Paceline needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
-	@command -v cargo >/dev/null || { echo "Paceline needs cargo (Rust 1.88+): https://rustup.rs"; exit 1; }
+	@command -v cargo >/dev/null || { echo "Paceline needs cargo (Rust 1.89+): https://rustup.rs"; exit 1; }
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -3,6 +3,7 @@
 
 mod gateway;
 mod load;
+mod machine;
 mod observe;
 mod sim;
 
@@ -19,6 +20,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(build_profile, module)?)?;
     module.add_function(wrap_pyfunction!(observe::observe, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::arithmetic_instructions, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::arithmetic_rates, module)?)?;
+    module.add_function(wrap_pyfunction!(machine::memory_rates, module)?)?;
     module.add_class::<gateway::Gateway>()?;
     module.add_class::<load::LoadRun>()?;
     module.add_class::<sim::Sim>()
