@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from paceline.cli.commands.limit import MachineFlags, MeasuredFlags
-    from paceline.engines.engine import Settings, Tier
+    from paceline.engines.engine import Tier
     from paceline.measure.job import Job
     from paceline.report.model import Report
     from paceline.roofline.rates import Rates
@@ -35,10 +35,11 @@ def model_facts(model: str) -> "ModelFacts":
 def rates_of(flags: "MachineFlags", kind: str) -> "Rates":
     """The machine's: as stated, else measured. Raises ConfigError."""
     from paceline.cli.output import talk
-    from paceline.roofline.machine import machine_rates
     from paceline.roofline.rates import Rates
 
     if flags.bandwidth is None:
+        from paceline.roofline.machine import machine_rates
+
         talk(f"measuring this machine's {flags.device}, or taking what was kept of it")
         return machine_rates(again=flags.again, device=flags.device)
     arithmetic = {}
@@ -83,6 +84,7 @@ def measured_engine(model: str, flags: "MeasuredFlags") -> "list[Observed]":
     """
     from paceline.cli.live import make_view
     from paceline.cli.output import talk
+    from paceline.cli.serving import parse_settings
     from paceline.engines.plan import Asked
     from paceline.engines.planning import plan_launch
     from paceline.engines.run import running
@@ -100,7 +102,7 @@ def measured_engine(model: str, flags: "MeasuredFlags") -> "list[Observed]":
             engine=flags.engine,
             tier=_tier(flags.tier),
             binary=flags.binary,
-            settings=_settings(flags.set_ or ()),
+            settings=parse_settings(flags.set_ or ()),
             bare=flags.tier is None,
         ),
         home=home(),
@@ -153,17 +155,6 @@ def _observed(report: "Report") -> "Observed":
     found = observed(report)
     if isinstance(found, str):
         raise ConfigError(f"run {run_id} cannot be held against a limit: {found}", "name another run")
-    return found
-
-
-def _settings(given: "Sequence[str]") -> "Settings":
-    """`name=value`, or a bare name for an option that takes none."""
-    found: dict[str, str | bool] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name.strip().lstrip("-"):
-            raise ConfigError(f"--set {text!r} names no option", "write --set spec-type=ngram-simple")
-        found[name.strip()] = value if equals else True
     return found
 
 
