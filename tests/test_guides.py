@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 
+from paceline.cli.default_command import DEFAULT, DefaultGroup
 from paceline.cli.main import app
 
 GUIDES = sorted((Path(__file__).resolve().parent.parent / "docs" / "guides").glob("*.md"))
@@ -43,10 +44,12 @@ def unknown_in(line: str) -> str | None:
 
     The parser of the command itself decides; callbacks and conversions, which would act, are not called.
     """
-    command, words = ROOT, words_of(line)[1:]
+    command, words = ROOT, list(words_of(line)[1:])
     while (inner := getattr(command, "commands", None)) is not None:
         if command.invoke_without_command and (not words or words[0].startswith("-")):
             break
+        if isinstance(command, DefaultGroup) and words and words[0] not in inner:
+            words.insert(0, DEFAULT)
         if not words or words[0] not in inner:
             return f"{line}: no command {words[:1]}"
         command, words = inner[words[0]], words[1:]
