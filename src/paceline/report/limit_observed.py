@@ -43,7 +43,8 @@ def drafts_of(timings: "Iterable[str | None]") -> Drafts | None:
     """What llama-server says of its speculation with each answer; None where it says nothing.
 
     Its `timings` are JSON: `predicted_n` tokens generated; where it speculates `draft_n` tokens were drafted
-    and `draft_n_accepted` of them accepted.
+    and `draft_n_accepted` of them accepted. The first token of an answer comes of its prompt, and counts for
+    no step of decoding.
     """
     generated = drafted = accepted = 0
     for text in timings:
@@ -51,8 +52,8 @@ def drafts_of(timings: "Iterable[str | None]") -> Drafts | None:
         counts = [told.get(name, 0) for name in ("predicted_n", "draft_n", "draft_n_accepted")]
         if not all(isinstance(one, int) and one >= 0 for one in counts) or not counts[0]:
             continue
-        generated, drafted, accepted = generated + counts[0], drafted + counts[1], accepted + counts[2]
-    return Drafts(generated, drafted, accepted) if generated and accepted <= generated else None
+        generated, drafted, accepted = generated + counts[0] - 1, drafted + counts[1], accepted + counts[2]
+    return Drafts(generated, drafted, accepted) if accepted < generated else None
 
 
 def _object(text: str | None) -> dict[str, Any]:

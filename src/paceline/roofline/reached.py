@@ -28,7 +28,10 @@ _SEVERAL = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """What a server says of its speculation, over all requests: tokens generated, drafted, accepted."""
+    """What a server says of its speculation, over all requests: tokens drafted, and accepted of those.
+
+    generated: after the first of each answer, which comes of its prompt.
+    """
 
     generated: int
     drafted: int
@@ -37,7 +40,7 @@ class Drafts:
     @property
     def steps(self) -> int:
         """Each gave one token of its own beside the accepted ones."""
-        return max(self.generated - self.accepted, 1)
+        return self.generated - self.accepted
 
 
 @dataclass(frozen=True, slots=True)
