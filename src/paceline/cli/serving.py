@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from paceline.cli.output import talk
+from paceline.cli.output import talk, wrapped
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, take_out
 from paceline.engines.engine import EngineName, Value
@@ -220,7 +220,7 @@ class _Events:
         if not wanted.keep:
             self._serving.update(registered=str(wanted.file.expanduser().absolute()))
         if made:
-            talk(f"there was no config: {wanted.file} is new; paceline gateway --config {wanted.file}")
+            talk(f"there was no config, so this is one: paceline gateway --config {wanted.file}")
         talk(f"offer {name} of model {offer.model} is in {wanted.file}")
 
 
@@ -251,14 +251,16 @@ def _hold_against_standard(wanted: Wanted, plan: LaunchPlan) -> None:
         found = kept_sameness(standard, plan, home=home())
         if found is None:
             talk(
-                "the first start of these settings: greedy answers are held against standard's, which takes "
-                "a few minutes (--no-check leaves it out)"
+                wrapped(
+                    "the first start of these settings: greedy answers are held against standard's, which "
+                    "takes a few minutes (--no-check leaves it out)"
+                )
             )
             with make_view(f"{plan.served_name}, {plan.tier} against standard") as view:
                 found = sameness(standard, plan, home=home(), watch=talk, progress=view.update)
-        talk(f"greedy answers: {sameness_words(found)}")
+        talk(wrapped(f"greedy answers: {sameness_words(found)}"))
     except PacelineError as error:
-        talk(f"greedy answers could not be held against standard's: {error.message}")
+        talk(wrapped(f"greedy answers could not be held against standard's: {error.message}"))
 
 
 def _try(wanted: Registration, plan: LaunchPlan, name: str) -> None:
