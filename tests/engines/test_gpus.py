@@ -63,7 +63,7 @@ class FakeNvml:
         return self._call("capability", (9, 0) if gpu else (8, 9))
 
 
-L4, H200 = Gpu("NVIDIA L4", 100, 50, "8.9"), Gpu("NVIDIA H200", 101, 51, "9.0")
+L4, H200 = Gpu("NVIDIA L4", 100, 50, "8.9", ONE), Gpu("NVIDIA H200", 101, 51, "9.0", TWO)
 
 
 def no_module() -> Any:
@@ -119,8 +119,8 @@ def test_only_what_a_program_started_here_would_see(asked: str, seen: tuple[Gpu,
 def test_the_tool_is_read_where_nvml_is_not_installed(tmp_path: Path) -> None:
     said = f'print("{ONE}, NVIDIA L4, 23034, 22500, 8.9")\nprint("{TWO}, NVIDIA GB10, [N/A], [N/A], [N/A]")'
     assert by_tool(tmp_path, said) == (
-        Gpu("NVIDIA L4", 23034 * MIB, 22500 * MIB, "8.9"),
-        Gpu("NVIDIA GB10", 1000, 400),
+        Gpu("NVIDIA L4", 23034 * MIB, 22500 * MIB, "8.9", ONE),
+        Gpu("NVIDIA GB10", 1000, 400, None, TWO),
     )
 
 

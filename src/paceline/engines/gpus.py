@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from paceline.engines.machine import Gpu
@@ -23,12 +22,6 @@ _TOOL_TIMEOUT_S = 10.0
 _MOST_BYTES = 1_000_000
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _MIB = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    uuid: str
-    gpu: Gpu
 
 
 def find_gpus(
@@ -47,10 +40,10 @@ def find_gpus(
     found = _by_nvml(load, memory_bytes, free_bytes)
     if found is None:
         found = _by_tool(tool, timeout_s, memory_bytes, free_bytes)
-    return tuple(one.gpu for one in _visible(found, environment.get(_VISIBLE)))
+    return tuple(_visible(found, environment.get(_VISIBLE)))
 
 
-def _by_nvml(load: Callable[[], Any], memory_bytes: int, free_bytes: int) -> list[_Found] | None:
+def _by_nvml(load: Callable[[], Any], memory_bytes: int, free_bytes: int) -> list[Gpu] | None:
     """None where NVML is not to be had."""
     try:
         nvml = load()
@@ -68,7 +61,7 @@ def _by_nvml(load: Callable[[], Any], memory_bytes: int, free_bytes: int) -> lis
             nvml.nvmlShutdown()
 
 
-def _ask(nvml: Any, handle: Any, memory_bytes: int, free_bytes: int) -> _Found:
+def _ask(nvml: Any, handle: Any, memory_bytes: int, free_bytes: int) -> Gpu:
     name, uuid = _text(nvml.nvmlDeviceGetName(handle)), ""
     capability = None
     with suppress(nvml.NVMLError):
@@ -79,10 +72,10 @@ def _ask(nvml: Any, handle: Any, memory_bytes: int, free_bytes: int) -> _Found:
     with suppress(nvml.NVMLError):
         major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
         capability = f"{int(major)}.{int(minor)}"
-    return _Found(uuid, Gpu(name, memory_bytes, free_bytes, capability))
+    return Gpu(name, memory_bytes, free_bytes, capability, uuid)
 
 
-def _by_tool(tool: tuple[str, ...], timeout_s: float, memory_bytes: int, free_bytes: int) -> list[_Found]:
+def _by_tool(tool: tuple[str, ...], timeout_s: float, memory_bytes: int, free_bytes: int) -> list[Gpu]:
     rows = csv.reader(_said(tool, timeout_s).splitlines(), skipinitialspace=True)
     found = []
     for row in rows:
@@ -93,7 +86,7 @@ def _by_tool(tool: tuple[str, ...], timeout_s: float, memory_bytes: int, free_by
         own = total.isdecimal() and free.isdecimal()
         total_bytes, left_bytes = (int(total) * _MIB, int(free) * _MIB) if own else (memory_bytes, free_bytes)
         known = capability.replace(".", "", 1).isdecimal()
-        found.append(_Found(uuid, Gpu(name, total_bytes, left_bytes, capability if known else None)))
+        found.append(Gpu(name, total_bytes, left_bytes, capability if known else None, uuid))
     return found
 
 
@@ -141,11 +134,11 @@ def _read_until(process: subprocess.Popen[bytes], end_s: float) -> tuple[bytes, 
     return said, False
 
 
-def _visible(found: list[_Found], asked: str | None) -> list[_Found]:
+def _visible(found: list[Gpu], asked: str | None) -> list[Gpu]:
     """As CUDA reads the variable: numbers or beginnings of UUIDs, up to the first that names no GPU."""
     if asked is None:
         return found
-    shown: list[_Found] = []
+    shown: list[Gpu] = []
     for name in (part.strip() for part in asked.split(",")):
         if name.isdecimal():
             fitting = found[int(name) : int(name) + 1]

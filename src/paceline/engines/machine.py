@@ -6,6 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """One GPU. memory_bytes, free_bytes: of its own memory. capability: CUDA compute capability, as `9.0`.
+    uuid: by which the driver knows it; empty where it does not say.
 
     A GPU that shares the machine's memory, and so has none of its own to tell of, has the machine's.
     """
@@ -14,6 +15,7 @@ class Gpu:
     memory_bytes: int
     free_bytes: int
     capability: str | None = None
+    uuid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
