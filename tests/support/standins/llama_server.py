@@ -2,7 +2,8 @@
 
 How fast it is follows from its options by a rule that the test knows (the variable PACELINE_STANDIN_SPEED, a
 JSON object: option=value -> how many times faster), so that a tuner can be held to what it must find. Starts
-differ by a share that is drawn anew at each (PACELINE_STANDIN_SPREAD).
+differ by a share that is drawn anew at each (PACELINE_STANDIN_SPREAD). With one setting it says something
+else than with all others (PACELINE_STANDIN_OTHER_TEXT, as option=value).
 """
 
 import json
@@ -64,6 +65,9 @@ def main(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "paceline", "sim", "--host", asked["host"], "--port", asked["port"]]
     command += ["--model", asked["alias"], "--ttft", f"{TTFT_MS / faster:.3f}ms"]
     command += ["--itl", f"{ITL_MS / faster:.3f}ms"]
+    name, _, value = os.environ.get("PACELINE_STANDIN_OTHER_TEXT", "").partition("=")
+    if name and asked.get(name) == value:
+        command += ["--seed", "2"]
     os.execv(sys.executable, command)
 
 

@@ -1,0 +1,93 @@
+"""Greedy answers of a tier beside standard's: counted by hand, and of stand-ins."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paceline.advisor.answers import Answer
+from paceline.engines.plan import Asked, LaunchPlan
+from paceline.engines.planning import plan_launch
+from paceline.engines.profile import Sameness
+from paceline.engines.sameness import Counted, count, kept_sameness, sameness, sameness_words
+from tests.support.llama_standin import make_llama_server
+
+
+def answer(text: str, kind: str = "answered") -> Answer:
+    return Answer(0, 0, 0, kind, text, "ok", "stop", None, None, None)  # type: ignore[arg-type]
+
+
+def both(first: str, second: str) -> list[Answer]:
+    return [answer(first), answer(second)]
+
+
+def test_answers_are_counted_prompt_by_prompt() -> None:
+    a = {
+        "same": both("one two three", "one two three"),
+        "differs": both("one two three four", "one two three four"),
+        "sooner": both("one two", "one two"),
+        "unsteady": both("one", "two"),
+        "failed": [answer("one"), answer("", "failed")],
+        "once": [answer("one")],
+        "empty": [answer("", "empty"), answer("", "empty")],
+    }
+    b = {
+        **{name: list(answers) for name, answers in a.items()},
+        "differs": both("one two three five", "one two three five"),
+        "sooner": both("other", "other"),
+        "only b": both("one", "one"),
+    }
+    # Of seven five are compared: `failed` and `once` have no two answers from a side.
+    assert count(a, b) == Counted(compared=5, differing=2, unrepeated=1, at=(0, 3))
+
+
+def test_in_words() -> None:
+    found = Sameness("same", 16, 0, None, "words", ("a", "b"))
+    assert sameness_words(found) == "the same as standard in 16 of 16"
+    differs = replace(found, differing=3, first_difference=41.0)
+    assert sameness_words(differs) == "differ from standard in 3 of 16 prompts, first after 41 words (median)"
+    unsteady = replace(found, unrepeated=2)
+    assert sameness_words(unsteady) == (
+        "the same as standard in 14 of 14; 2 more say nothing: an engine does not repeat itself there"
+    )
+    assert sameness_words(replace(found, unrepeated=16)).startswith("not to be told; 16 more")
+
+
+@pytest.fixture
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[LaunchPlan, LaunchPlan]:
+    """Of a stand-in that is fast, and says something else where its KV type is another."""
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PACELINE_STANDIN_SPEED", '{"metrics=true": 100}')
+    monkeypatch.setenv("PACELINE_STANDIN_OTHER_TEXT", "cache-type-k=q4_0")
+    binary = make_llama_server(tmp_path)
+    asked = Asked("org/model-gguf", binary=binary, settings={"metrics": True})
+    tier = replace(asked, tier="fast", settings={"metrics": True, "cache-type-k": "q4_0"})
+    home = tmp_path / "home"
+    return plan_launch(asked, home=home), plan_launch(tier, home=home)
+
+
+def test_a_tier_that_answers_otherwise_is_seen_and_remembered(
+    plans: tuple[LaunchPlan, LaunchPlan], tmp_path: Path
+) -> None:
+    standard, tier = plans
+    home = tmp_path / "home"
+    assert kept_sameness(standard, tier, home=home, prompts=4, output_tokens=12) is None
+    said: list[str] = []
+    found = sameness(standard, tier, home=home, prompts=4, output_tokens=12, watch=said.append)
+    assert (found.prompts, found.differing, found.unrepeated) == (4, 4, 0)
+    assert found.first_difference == 0.0
+    assert found.against == standard.settings
+    assert any("greedy answers of fast" in text for text in said)
+    # Its runs lie beside the user's own, which boards show.
+    assert not (home / "runs").exists()
+    assert {one.name for one in (home / "sameness" / "runs").iterdir()} == set(found.run_ids)
+    # Once more: nothing is started, since nothing could be.
+    gone = replace(tier, command=replace(tier.command, argv=("/nowhere",)))
+    assert sameness(standard, gone, home=home, prompts=4, output_tokens=12) == found
+    # Other settings are another question.
+    other = replace(tier, settings={**tier.settings, "threads": 1})
+    assert kept_sameness(standard, other, home=home, prompts=4, output_tokens=12) is None
+    # A finding that was cut is none.
+    (kept,) = (home / "sameness").glob("*.json")
+    kept.write_text(kept.read_text()[:100])
+    assert kept_sameness(standard, tier, home=home, prompts=4, output_tokens=12) is None
