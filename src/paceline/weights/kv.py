@@ -19,7 +19,7 @@ def head_dims(facts: ModelFacts, layer: int) -> tuple[int, int]:
 
 
 def cell_bytes(facts: ModelFacts, layer: int, key_type: str, value_type: str) -> int:
-    """What one token takes in one layer's cache.
+    """What one token takes in the cache that a layer reads, its own or an earlier one's.
 
     With latent attention (MLA) values are read out of the keys' latent, and take nothing. Raises ValueError
     for a type that is not known.
@@ -31,7 +31,7 @@ def cell_bytes(facts: ModelFacts, layer: int, key_type: str, value_type: str) ->
 
 
 def kv_bytes(facts: ModelFacts, tokens: int, key_type: str, value_type: str) -> int:
-    """One stream's cache at a context of so many tokens: what a step reads of it.
+    """What a step reads of one stream's cache at a context of so many tokens.
 
     Raises ValueError for a type that is not known.
     """
@@ -39,6 +39,15 @@ def kv_bytes(facts: ModelFacts, tokens: int, key_type: str, value_type: str) -> 
         cells(facts, layer, tokens) * cell_bytes(facts, layer, key_type, value_type)
         for layer in range(facts.layers)
     )
+
+
+def written_bytes(facts: ModelFacts, key_type: str, value_type: str) -> int:
+    """What one token adds to its stream's cache.
+
+    Raises ValueError for a type that is not known.
+    """
+    own = range(max(facts.layers - facts.shared_kv_layers, 0))
+    return sum(cell_bytes(facts, layer, key_type, value_type) for layer in own)
 
 
 def attention_operations(facts: ModelFacts, tokens: int) -> int:

@@ -46,7 +46,8 @@ class ModelFacts:
     context_tokens: what it was trained for. experts_used: that one token goes through; 0 for dense models.
     latent_dim: with latent attention (MLA) the numbers of `key_dim` that are the values too; 0 without.
     sliding_dims: key_dim and value_dim of sliding layers, where they have their own. state_bytes: what one
-    stream keeps in recurrent layers, whatever its context.
+    stream keeps in recurrent layers, whatever its context. shared_kv_layers: so many last layers keep no KV
+    and read an earlier layer's.
     layers: without those that only predict further tokens; extra_heads: layers that predict further tokens
     (MTP), which a server may draft with. fingerprint: sixteen hex digits of the headers and sizes, the same
     wherever the same file lies.
@@ -77,6 +78,7 @@ class ModelFacts:
     latent_dim: int = 0
     sliding_dims: tuple[int, int] | None = None
     state_bytes: int = 0
+    shared_kv_layers: int = 0
 
     @property
     def parameters(self) -> int:

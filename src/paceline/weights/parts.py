@@ -39,8 +39,8 @@ _MAIN_TABLES = _TABLES - {
 _HEADS = frozenset(("lm_head", "embed_out", "output"))
 _ROUTED = re.compile(r"_exps(?:\.|$)|\.experts\.")
 _OTHER = re.compile(
-    r"(?:^|\.)(?:v|a|mm|visual|vision_\w+|audio_\w+|vision|multi_modal_projector|mm_projector|multimodal_projector"
-    r"|embed_vision|embed_audio|image_newline)\."
+    r"^(?:v|a|mm)\.|(?:^|\.)(?:visual|vision_\w+|audio_\w+|vision"
+    r"|multi_modal_projector|mm_projector|multimodal_projector|embed_vision|embed_audio|image_newline)\."
 )
 _EXTRA = re.compile(r"(?:^|\.)(?:mtp|mtp_layers|nextn_predict_layers)\.")
 # The last word of a name where it is a matrix that a token is multiplied with, not its scales or biases.

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from paceline.weights.kv import attention_operations, kv_bytes
+from paceline.weights.kv import attention_operations, kv_bytes, written_bytes
 from paceline.weights.model import ModelFacts, Tensor
 from paceline.weights.parts import Part, is_main_table, is_matrix, part_of
 from paceline.weights.tensor_types import quantised
@@ -74,10 +74,10 @@ class Work:
         1 - (1 - k/E)^n, for n tokens that each choose k of E experts, all alike likely and independently of
         each other: the uniform-routing assumption. Real routers have favourites, and neighbours in a text
         choose alike, so that fewer are touched; the bytes are then an upper bound, and a rate made of them a
-        lower one.
+        lower one. 1 where the number of experts is not said.
         """
         if not self.experts:
-            return 0.0
+            return 1.0
         return float(1.0 - (1.0 - self.experts_used / self.experts) ** tokens)
 
     def step_bytes(self, tokens: int = 1, streams: int = 1) -> float:
@@ -130,7 +130,7 @@ def token_work(
         row_bytes=sum(tensor.bytes // max(tensor.shape[0], 1) for tensor in looked_up),
         expert_bytes=_bytes(parts["expert"]),
         kv_read_bytes=kv_bytes(facts, context_tokens, kv_type, values),
-        kv_written_bytes=kv_bytes(facts, 1, kv_type, values),
+        kv_written_bytes=written_bytes(facts, kv_type, values),
         state_bytes=facts.state_bytes,
         extra_head_bytes=_bytes(parts["extra"]) + _one_token(facts, _bytes(parts["extra_expert"])),
         dense_operations=_operations(parts["dense"]),
@@ -158,8 +158,10 @@ def _operations(tensors: Iterable[Tensor]) -> int:
 
 
 def _one_token(facts: ModelFacts, of_all_experts: int) -> int:
-    """A token's share of what all routed experts take."""
-    return of_all_experts * facts.experts_used // max(facts.experts, 1)
+    """A token's share of what all routed experts take; all where their number is not said."""
+    if not facts.experts:
+        return of_all_experts
+    return of_all_experts * facts.experts_used // facts.experts
 
 
 def _kind(facts: ModelFacts, tensors: Iterable[Tensor]) -> NumberKind:
