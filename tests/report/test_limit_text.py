@@ -26,7 +26,7 @@ def one_line(text: str) -> str:
 
 
 def test_the_model_the_machine_and_the_limits() -> None:
-    """8.60 MB at 20 GB/s are 0.43 ms: 2,325 tok/s; 7.55 MB of it weights, a table.s row and what is written."""
+    """8.60 MB at 20 GB/s are 0.43 ms: 2,325 tok/s; 7.55 MB of it are weights, a row, and KV written."""
     text = text_of(find_limit(facts(), rates(20e9, 400e9), ASKED))
     assert "tiny (llama), 4.80 M parameters of 16.0 bits" in text
     assert "reads 8.21 MiB (weights 7.21 MiB, KV in f16 1.00 MiB)" in one_line(text)
@@ -41,11 +41,17 @@ def test_the_model_the_machine_and_the_limits() -> None:
 def test_a_measured_machine_shows_its_kernels_and_its_cache() -> None:
     machine = replace(
         rates(20e9, 400e9, cache_bytes=1 << 20), source="measured", device="cpu", threads=2,
-        by_kernel={"read": 20e9, "copy": 15e9},
+        by_kernel={"read": 20e9, "copy": 15e9}, name="Test 9000", spread={"read": (18e9, 20e9)},
+        notes=("bf16 by plain loops", "int8 by magic", "copy: odd"), disturbed=True,
     )  # fmt: skip
     text = one_line(text_of(find_limit(facts(), machine, ASKED)))
-    assert "This machine's cpu, 2 threads, measured on 2026-11-30: reads 20.0 GB/s" in text
-    assert "copy 15.0 GB/s, read 20.0 GB/s" in text
+    assert "This machine's cpu Test 9000, 2 threads, measured on 2026-11-30: reads 20.0 GB/s (repeats" in text
+    assert "(repeats from 18.0 GB/s to 20.0 GB/s), computes 400 Gop/s in bf16." in text
+    assert "Memory otherwise: copy 15.0 GB/s." in text
+    assert "Note: bf16 by plain loops." in text
+    assert "magic" not in text
+    assert "odd" not in text
+    assert "Other work disturbed the measurement" in text
     assert "What its cache of 1.00 MiB may keep" in text
 
 
@@ -55,6 +61,13 @@ def test_an_unknown_arithmetic_rate_is_said_and_nothing_is_made_up() -> None:
     assert "arithmetic rate in bf16 is not known" in one_line(text)
     assert "ACCEPTED" not in text
     assert "TTFT no less than 483 us, limited by memory alone." in one_line(text)
+
+
+def test_a_lower_bound_of_the_rate_limits_nothing() -> None:
+    text = one_line(text_of(find_limit(facts(), replace(rates(20e9, 4e9), at_least=("bf16",)), ASKED)))
+    assert "computes at least 4.00 Gop/s in bf16" in text
+    assert "is 4.00 Gop/s or more, by how much is not known" in text
+    assert "430 us memory alone" in text
 
 
 def test_an_acceptance_stands_beside_the_streams() -> None:

@@ -146,6 +146,16 @@ def test_a_cache_lowers_the_least_time_and_not_the_utilisation() -> None:
     assert found.holds == "engine"
 
 
+def test_a_prompt_takes_its_least_without_what_a_cache_held() -> None:
+    """750 of 1,000 tokens, 13 G operations each and what attention takes, at 980 Top/s: at least 9.95 ms."""
+    found = reached(at_context, rates(), observed(100.0, cached_tokens=250.0))
+    assert found.prompt is not None
+    assert found.prompt.prompt_tokens == 750
+    operations = 750 * 13e9 + 1e9 + 750**2 / 2 * KV_BYTES_A_TOKEN
+    assert found.prompt.ttft_s == pytest.approx(operations / 980e12, rel=1e-3)
+    assert reached(at_context, rates(), observed(100.0, prompt_tokens=None)).prompt is None
+
+
 def test_without_an_arithmetic_rate_its_share_is_unknown() -> None:
     found = reached(at_context, rates(arithmetic=None), observed(100.0))
     assert found.of_arithmetic is None

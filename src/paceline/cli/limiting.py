@@ -40,8 +40,7 @@ def rates_of(flags: "MachineFlags", kind: str) -> "Rates":
     if flags.bandwidth is None:
         from paceline.roofline.machine import machine_rates
 
-        talk(f"measuring this machine's {flags.device}, or taking what was kept of it")
-        return machine_rates(again=flags.again, device=flags.device)
+        return machine_rates(again=flags.again, device=flags.device, watch=talk)
     arithmetic = {}
     if flags.arithmetic is not None:
         arithmetic[kind] = _rate(_ARITHMETIC, flags.arithmetic, "--arithmetic", "990TFLOP/s or 800GOP/s")

@@ -69,13 +69,18 @@ def _model(facts: "ModelFacts") -> dict[str, Any]:
 def _machine(rates: "Rates") -> dict[str, Any]:
     return {
         "device": rates.device,
+        "processor": rates.name or None,
         "source": rates.source,
         "measured_at": moment_text(rates.measured_at),
         "threads": rates.threads,
         "bandwidth_bytes_s": rounded(rates.bandwidth_bytes_s),
         "bytes_s_by_kernel": {name: rounded(value) for name, value in rates.by_kernel.items()},
         "operations_s": {name: rounded(value) for name, value in rates.arithmetic_s.items()},
+        "spread": {name: [rounded(lo), rounded(best)] for name, (lo, best) in rates.spread.items()},
+        "at_least": list(rates.at_least),
+        "disturbed": rates.disturbed,
         "cache_bytes": rates.cache_bytes,
+        "notes": list(rates.notes),
     }
 
 
@@ -112,6 +117,7 @@ def _run(one: "Reached") -> dict[str, Any]:
         "answers": run.decode_tok_s.n,
         "decode_tok_s": estimate_dict(run.decode_tok_s),
         "ttft_ms": None if run.ttft_ms is None else estimate_dict(run.ttft_ms),
+        "least_ttft_ms": None if one.prompt is None else rounded(one.prompt.ttft_s * 1e3),
         "limit_tok_s": rounded(one.plain.stream_tok_s),
         "tokens_a_step": rounded(one.tokens_a_step),
         "tokens_a_step_by": one.tokens_by,

@@ -1,7 +1,7 @@
 """A limit for the terminal: 80 columns."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from paceline.units import format_bytes, format_number, format_percentage
 
 if TYPE_CHECKING:
     from paceline.roofline.limit import Limit
+    from paceline.roofline.rates import Rates
     from paceline.roofline.reached import Reached
     from paceline.roofline.roof import Roof
     from paceline.weights.model import ModelFacts
@@ -76,27 +77,43 @@ def _facts(facts: "ModelFacts") -> str:
 
 
 def _machine(limit: "Limit") -> list[str]:
-    rates = limit.rates
-    known = rates.arithmetic_s.get(limit.work.kind)
+    rates, kind = limit.rates, limit.work.kind
+    known = rates.arithmetic_s.get(kind)
     if rates.source == "measured":
+        name = f" {rates.name}" if rates.name else ""
         threads = f", {rates.threads} threads" if rates.device == "cpu" else ""
         when = f"{rates.measured_at.astimezone(UTC):%Y-%m-%d}"
-        who = f"this machine's {rates.device}{threads}, measured on {when}"
+        who = f"This machine's {rates.device}{name}{threads}, measured on {when}"
     else:
-        who = f"the machine, as {rates.source}"
-    sentence = f"{who}: reads {bytes_rate(rates.bandwidth_bytes_s)}"
+        who = f"The machine, as {rates.source}"
+    sentence = f"{who}: reads {bytes_rate(rates.bandwidth_bytes_s)}{_spread(rates, 'read', bytes_rate)}"
     if known is not None:
-        sentence += f", computes {operations_rate(known)} in {limit.work.kind}"
-    texts = [f"{sentence[:1].upper()}{sentence[1:]}."]
-    if len(rates.by_kernel) > 1:
-        kernels = ", ".join(f"{name} {bytes_rate(rate)}" for name, rate in sorted(rates.by_kernel.items()))
-        texts.append(f"Memory by the way it is used: {kernels}.")
+        at_least = "at least " if kind in rates.at_least else ""
+        spread = _spread(rates, kind, operations_rate)
+        sentence += f", computes {at_least}{operations_rate(known)} in {kind}{spread}"
+    texts = [f"{sentence}."]
+    ways = [f"{name} {bytes_rate(rate)}" for name, rate in rates.by_kernel.items() if name != "read"]
+    if ways:
+        texts.append(f"Memory otherwise: {', '.join(ways)}.")
     if rates.cache_bytes:
         texts.append(
             f"What its cache of {format_bytes(rates.cache_bytes)} may keep from step to step is taken off "
             "what has to be read."
         )
-    return wrapped([printable(text) for text in texts])
+    if rates.disturbed:
+        texts.append("Other work disturbed the measurement: the limits may be higher. It is tried again.")
+    # Those of other kinds of numbers, and of other ways through memory, have no part in the limits.
+    others = {*rates.by_kernel, *rates.arithmetic_s} - {"read", kind}
+    notes = [f"Note: {note}." for note in rates.notes if note.split(maxsplit=1)[0].rstrip(":") not in others]
+    return wrapped([printable(text) for text in [*texts, *notes]])
+
+
+def _spread(rates: "Rates", name: str, words: Callable[[float], str]) -> str:
+    """How far repeats lie apart, the best being the figure."""
+    if name not in rates.spread:
+        return ""
+    lo, best = rates.spread[name]
+    return f" (repeats from {words(lo)} to {words(best)})"
 
 
 def _streams(limit: "Limit") -> list[str]:
@@ -184,6 +201,9 @@ def _run(one: "Reached", limit: "Limit") -> list[str]:
         ["of the bandwidth (MBU)", f"{share_words(one.of_bandwidth)}, {bytes_rate(one.moved_bytes_s)}"],
         ["of the arithmetic", of_arithmetic],
     ]
+    if one.prompt is not None and run.ttft_ms is not None and one.prompt.spent.seconds > 0.0:
+        least = f"at least {time_words(one.prompt.ttft_s)} for {one.prompt.prompt_tokens:,} tokens"
+        rows.append(["TTFT", f"{time_words(run.ttft_ms.value / 1e3)}, {least}"])
     wide = max(len(row[0]) for row in rows)
     lines += [f"  {name.ljust(wide)}  {text}" for name, text in rows]
     texts = [f"{told[:1].upper()}{told[1:]}." if told else "", held_back(one, limit), what_to_do(one, limit)]

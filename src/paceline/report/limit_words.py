@@ -60,10 +60,14 @@ def limited_by(spent: "Spent") -> str:
 
 def arithmetic_missing(limit: "Limit") -> str:
     """Why there is no arithmetic roof, and what to do."""
+    kind, rates = limit.work.kind, limit.rates
+    how = "is not known"
+    if kind in rates.at_least:
+        how = f"is {operations_rate(rates.arithmetic_s[kind])} or more, by how much is not known"
     return (
-        f"The machine's arithmetic rate in {limit.work.kind} is not known: these limits are those of the "
-        "memory alone, and the best length of a draft cannot be told. State the rate (--bandwidth with "
-        "--arithmetic), or the length (--draft-tokens)."
+        f"The machine's arithmetic rate in {kind} {how}: these limits are those of the memory alone, and "
+        "the best length of a draft cannot be told. State the rate (--bandwidth with --arithmetic), or the "
+        "length (--draft-tokens)."
     )
 
 

@@ -6,7 +6,16 @@ from functools import cache
 
 from paceline.roofline.rates import Rates
 from paceline.roofline.reached import Observed, Reached, reached
-from paceline.roofline.roof import ACCEPTANCES, PromptRoof, Roof, best_roof, prompt_roof, ridge, roof
+from paceline.roofline.roof import (
+    ACCEPTANCES,
+    PromptRoof,
+    Roof,
+    best_roof,
+    limiting_rate,
+    prompt_roof,
+    ridge,
+    roof,
+)
 from paceline.weights.model import ModelFacts
 from paceline.weights.work import Work, token_work
 
@@ -49,7 +58,7 @@ class Limit:
     @property
     def arithmetic_known(self) -> bool:
         """Whether the machine's rate for the model's kind of numbers is."""
-        return self.work.kind in self.rates.arithmetic_s
+        return limiting_rate(self.rates, self.work.kind) is not None
 
 
 def find_limit(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from paceline.roofline.roof import Roof, Spent, roof, spent_on
+from paceline.roofline.roof import PromptRoof, Roof, Spent, prompt_roof, roof, spent_on
 from paceline.stats.quantiles import Estimate
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ class Reached:
     verified: tokens that a step computed of each stream. steps_s: a second. spent: the least that such a step
     takes. moved_bytes_s: weights and KV. of_limit: least time of a step over measured time. of_bandwidth: as
     Databricks' MBU; may be above 1 where a cache holds much of the model. of_arithmetic: None where the rate
-    is not known. gap_s: of each step, what the machine's limits do not explain.
+    is not known. gap_s: of each step, what the machine's limits do not explain. prompt: the least that what
+    was in no cache of a prompt takes; None where nobody said how long prompts were.
     """
 
     observed: Observed
@@ -103,6 +104,7 @@ class Reached:
     of_bandwidth: Share
     of_arithmetic: Share | None
     holds: Holds
+    prompt: PromptRoof | None
 
     @property
     def speculates(self) -> bool:
@@ -155,6 +157,15 @@ def reached(
         of_bandwidth=share(moved / rates.bandwidth_bytes_s),
         of_arithmetic=None if spent.arithmetic_s is None else share(spent.arithmetic_s),
         holds=_holds(share(spent.seconds), steps_s, spent),
+        prompt=_prompt(work_at, rates, observed),
+    )
+
+
+def _prompt(work_at: "Callable[[int], Work]", rates: "Rates", observed: Observed) -> PromptRoof | None:
+    if observed.prompt_tokens is None:
+        return None
+    return prompt_roof(
+        work_at, rates, max(round(observed.prompt_tokens - (observed.cached_tokens or 0.0)), 1)
     )
 
 

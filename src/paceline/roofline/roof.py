@@ -141,7 +141,7 @@ def best_roof(
 
     None where the arithmetic rate is not known: nothing then says when a draft is too long.
     """
-    if rates.arithmetic_s.get(work.kind) is None:
+    if limiting_rate(rates, work.kind) is None:
         return None
     found = [
         roof(work, rates, streams=streams, acceptance=acceptance, draft_tokens=drafted, draft=draft)
@@ -160,7 +160,7 @@ def ridge(work: "Work", rates: "Rates") -> int | None:
     def limits(streams: int) -> bool:
         return roof(work, rates, streams=streams).spent.bound == "arithmetic"
 
-    if rates.arithmetic_s.get(work.kind) is None or not limits(MOST_STREAMS):
+    if limiting_rate(rates, work.kind) is None or not limits(MOST_STREAMS):
         return None
     low, high = 0, MOST_STREAMS
     while high - low > 1:
@@ -186,13 +186,18 @@ def prompt_roof(work_at: "Callable[[int], Work]", rates: "Rates", prompt_tokens:
 def spent_on(moved_bytes: float, operations: float, kind: str, rates: "Rates") -> Spent:
     """What bytes and operations take on a machine; `kind` of numbers, as in `Rates.arithmetic_s`."""
     from_memory = max(moved_bytes - rates.cache_bytes, 0.0)
-    rate = rates.arithmetic_s.get(kind)
+    rate = limiting_rate(rates, kind)
     return Spent(
         bytes=from_memory,
         operations=operations,
         memory_s=from_memory / rates.bandwidth_bytes_s,
         arithmetic_s=None if rate is None else operations / rate,
     )
+
+
+def limiting_rate(rates: "Rates", kind: str) -> float | None:
+    """Operations a second that no engine passes; None where they are not known, or known as a lower bound."""
+    return None if kind in rates.at_least else rates.arithmetic_s.get(kind)
 
 
 def expected_tokens(acceptance: float, drafted: int) -> float:

@@ -22,7 +22,9 @@ MEASURED = "Beside the limit"
 class MachineFlags:
     """Which machine."""
 
-    device: Annotated[str, typer.Option(help="cpu or gpu of this machine.", rich_help_panel=MACHINE)] = "cpu"
+    device: Annotated[
+        str, typer.Option(help="cpu, gpu or gpuN of this machine.", rich_help_panel=MACHINE)
+    ] = "cpu"
     again: Annotated[
         bool,
         typer.Option(
@@ -187,8 +189,6 @@ def _asked(context: int, streams: str, speculation: SpeculationFlags, kv_type: s
 
 
 def _check(machine: MachineFlags, measured: MeasuredFlags) -> None:
-    if machine.device not in ("cpu", "gpu"):
-        raise ConfigError(f"--device {machine.device!r} is neither cpu nor gpu", "write --device cpu")
     if machine.arithmetic is not None and machine.bandwidth is None:
         raise ConfigError("--arithmetic needs --bandwidth", "state both, of one machine")
     if machine.bandwidth is not None and machine.again:
