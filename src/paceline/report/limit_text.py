@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from paceline.report.limit_words import (
     arithmetic_missing,
@@ -20,6 +20,7 @@ from paceline.report.limit_words import (
 from paceline.report.lines import folded, wrapped
 from paceline.report.words import median_interval, printable
 from paceline.units import format_bytes, format_number, format_percentage
+from paceline.weights.work import NumberKind
 
 if TYPE_CHECKING:
     from paceline.roofline.limit import Limit
@@ -103,7 +104,7 @@ def _machine(limit: "Limit") -> list[str]:
     if rates.disturbed:
         texts.append("Other work disturbed the measurement: the limits may be higher. It is tried again.")
     # Those of other kinds of numbers, and of other ways through memory, have no part in the limits.
-    others = {*rates.by_kernel, *rates.arithmetic_s} - {"read", kind}
+    others = {*rates.by_kernel, *get_args(NumberKind)} - {"read", kind}
     notes = [f"Note: {note}." for note in rates.notes if note.split(maxsplit=1)[0].rstrip(":") not in others]
     return wrapped([printable(text) for text in [*texts, *notes]])
 
