@@ -8,11 +8,16 @@ from paceline.config import choice_hint
 from paceline.engines.engine import ENGINES, Adapter, EngineName, Installed
 from paceline.engines.llama_cpp import LlamaCpp
 from paceline.engines.machine import Machine
+from paceline.engines.sglang import SgLang
+from paceline.engines.tilert import TileRt
+from paceline.engines.vllm import Vllm
 from paceline.errors import ConfigError
 from paceline.store.paths import home as usual_home
 from paceline.weights.model import ModelFacts
 
-ADAPTERS: Mapping[EngineName, Adapter] = MappingProxyType({"llama.cpp": LlamaCpp()})
+ADAPTERS: Mapping[EngineName, Adapter] = MappingProxyType(
+    {"llama.cpp": LlamaCpp(), "vllm": Vllm(), "sglang": SgLang(), "tilert": TileRt()}
+)
 
 
 def adapter(name: str) -> Adapter:
@@ -35,8 +40,8 @@ def find_engine(
     """The engine that is to serve a model, as it is installed here.
 
     name: an engine, or `auto`: the first that is installed of those that can serve the model, by its format.
-    With a binary `auto` takes the engine that it is. Raises ConfigError where there is none, with how to install
-    each that could serve, and for a binary that cannot be run or is another engine's.
+    With a binary `auto` takes the engine that it is. Raises ConfigError where there is none, with how to
+    install each that could serve, and for a binary that cannot be run or is another engine's.
     """
     place = home or usual_home()
     if name == "auto":
