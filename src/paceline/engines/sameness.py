@@ -23,6 +23,7 @@ from paceline.engines.run import running
 from paceline.errors import EndpointError, RunError, StoreError
 from paceline.measure import driver
 from paceline.measure.equivalence import equivalence_job
+from paceline.measure.interrupts import Interrupts
 from paceline.measure.job import Job, Prepared, prepare
 from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import Closed, LoadPlan
@@ -182,8 +183,16 @@ def _job(plan: LaunchPlan, endpoint: str, protocol: Protocol, prompts: int, outp
     return Job(url=endpoint, workload=workload, load=load, model=plan.served_name, protocol=protocol)
 
 
+class _AtOnce(Interrupts):
+    """The first interrupt ends the run at once: half of its answers are worth nothing here."""
+
+    def note(self, name: str = "SIGINT") -> None:
+        super().note(name)
+        super().note(name)
+
+
 def _asked(prepared: Prepared, own: Path, progress: Callable[[Snapshot], None]) -> StoredRun:
-    result = driver.measure(prepared, watch=progress, home=own)
+    result = driver.measure(prepared, watch=progress, home=own, interrupts=_AtOnce())
     if result.store_error is not None:
         raise result.store_error
     if result.state == "interrupted":
