@@ -26,7 +26,7 @@ _MIXTURE = 0.2
 # machine's pace.
 _CONTROL_EVERY = 10
 # Of the search's time, what is kept for repeats of the leading trials.
-_REPEATS = 0.4
+_REPEATS = 0.2
 # Blocks that a pick has at least, and that are given to one trial at most.
 _FEWEST, _MOST = 3, 8
 # A lead that is this likely needs no further block.
@@ -116,7 +116,7 @@ class Race:
             return "block", live[0], "the defaults again, as a control"
         checked = self._promising(live, known)
         if checked is not None:
-            return "block", checked, "looks as good as the best: once more"
+            return "block", checked, "looks like the best: once more"
         if left > _REPEATS and not exhausted:
             return "new", None, "settings not tried yet"
         repeated = self._contender(live, known)
@@ -138,17 +138,12 @@ class Race:
         return sum(1 for block in trial.blocks if figures(block, self.goal))
 
     def _promising(self, live: Sequence[Trial], known: Standing) -> Trial | None:
-        """One measured once that is likely to be the best by now: what the search builds on must be sure."""
+        """The best by now, where it was measured once only: what the search builds on must be sure."""
         leader = known.leader([trial.number for trial in live])
-        if leader is None:
-            return None
-        for trial in live:
-            if trial.number and self._measured(trial) == 1 and len(trial.blocks) < 3:
-                place = known.numbers.index(trial.number)
-                ahead, _ = known.difference(place, leader)
-                if place == leader or ahead > -math.log1p(self.margin) / 2.0:
-                    return trial
-        return None
+        best = next((t for t in live if leader is not None and t.number == known.numbers[leader]), None)
+        # A start that failed beside one that did not is made up for once.
+        once = best is not None and self._measured(best) == 1 and len(best.blocks) <= _MOST_FAILED
+        return best if once and best is not None and best.number else None
 
     def _contender(self, live: Sequence[Trial], known: Standing) -> Trial | None:
         """The leader or who is likeliest to be better than it (top two), whichever has fewer blocks.
