@@ -1,4 +1,4 @@
-"""Programs that a user names or that lie on the PATH: whether they run here, and what they say of themselves."""
+"""Programs that a user names or that lie on the PATH: whether they run here, and what they are."""
 
 import errno
 import os

@@ -1,12 +1,16 @@
 """From what the user asks for to what is started: all that can be wrong is found before anything runs."""
 
+import errno
 import re
+import shlex
 import socket
 from dataclasses import replace
 from pathlib import Path
 
 from paceline.engines.adapters import adapter, find_engine
-from paceline.engines.engine import TIERS, Adapter, Address, Installed, Settings
+from paceline.engines.engine import TIERS, Adapter, Address, Installed, Settings, TierSettings, Value
+from paceline.engines.llama_cpp import LlamaCpp
+from paceline.engines.llama_cpp_memory import check as check_memory
 from paceline.engines.machine import Machine, look
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.profile import Profile, Start, check_profile, find_profile, read_profile
@@ -22,11 +26,11 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
     """All that a start needs: the engine, the settings, a port, the command.
 
     The settings are those of the profile that was found or named for this engine, model, machine and tier,
-    else the tier's own; the user's lie over them. `home`: Paceline's; `machine`: another than this one as it is.
+    else the tier's own; the user's lie over them. `home`: Paceline's; `machine`: another than this one.
 
     Raises ConfigError for what is wrong in what was asked, for an engine that is not installed, for a port
-    that is taken, for `ultra` without a profile, and where the memory cannot hold it; ModelFileError for a model
-    whose files are missing, cut or not a model.
+    that is taken, and for `ultra` without a profile; UsageError where the memory cannot hold it;
+    ModelFileError for a model whose files are missing, cut or not a model.
     """
     if asked.engine != "auto":
         adapter(asked.engine)
@@ -37,11 +41,13 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
     one, installed = find_engine(asked.engine, asked.binary, asked.model, facts, machine=here, home=home)
     own = one.checked(installed, asked.settings or {})
     profile = None if asked.bare else _profile(asked, one, installed, facts, home)
-    settings, why = _tier(asked, one, installed, facts, here, profile)
-    for name, value in own.items():
-        settings[name] = value
-        why[name] = "you set it"
-    settings = _standing(settings)
+    made = _made(asked, profile) or one.tier(asked.tier, facts, here, installed)
+    settings = _standing({**made.values, **own})
+    why = {**made.why, **dict.fromkeys(own, "you set it")}
+    needs = made.needs_bytes
+    if facts is not None and isinstance(one, LlamaCpp):
+        # By all settings, the user's too. Others measure the GPUs' memory when they start, and take a share.
+        needs = check_memory(facts, settings, here)
     address = Address(asked.host, asked.port or _free_port(asked.host))
     if asked.port:
         _check_port(address)
@@ -57,7 +63,7 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
         why={name: text for name, text in why.items() if name in settings},
         command=one.command(installed, model, served_name, address, settings),
         facts=facts,
-        needs_bytes=None,
+        needs_bytes=needs,
         profile=profile,
     )
 
@@ -114,29 +120,21 @@ def _profile(
     return find_profile(start, home=home) if asked.use_profile else None
 
 
-def _tier(
-    asked: Asked,
-    one: Adapter,
-    installed: Installed,
-    facts: ModelFacts | None,
-    machine: Machine,
-    profile: Profile | None,
-) -> tuple[dict[str, str | int | float | bool | None], dict[str, str]]:
-    """Settings before the user's own, with the reason of each."""
+def _made(asked: Asked, profile: Profile | None) -> TierSettings | None:
+    """Settings before the user's own, where they are not the tier's: none at all, or a profile's."""
     if asked.bare:
-        return {}, {}
+        return TierSettings({}, {})
     if profile is not None:
-        return dict(profile.settings), dict.fromkeys(profile.settings, f"tuned: {profile.goal}")
+        return TierSettings(profile.settings, dict.fromkeys(profile.settings, f"tuned for {profile.goal}"))
     if asked.tier == "ultra":
         raise ConfigError(
             "the tier ultra is what the tuner found for this model on this machine, and there is no profile",
-            f"run `paceline tune {asked.model} --tier ultra` first, or take --tier fast",
+            f"run `paceline tune {shlex.quote(asked.model)} --tier ultra` first, or take --tier fast",
         )
-    made = one.tier(asked.tier, facts, machine, installed)
-    return dict(made.values), dict(made.why)
+    return None
 
 
-def _standing(settings: Settings) -> dict[str, str | int | float | bool | None]:
+def _standing(settings: Settings) -> dict[str, Value]:
     """Without what is left out of a command."""
     return {name: value for name, value in settings.items() if value is not None and value is not False}
 
@@ -164,13 +162,12 @@ def _bound(host: str, port: int) -> int:
             return int(probe.getsockname()[1])
     except OSError as error:
         raise ConfigError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}", _port_hint(error)
+            f"cannot listen on {host}{f':{port}' if port else ''}: {error.strerror or error}",
+            _port_hint(error),
         ) from None
 
 
 def _port_hint(error: OSError) -> str:
-    import errno
-
     if error.errno == errno.EADDRINUSE:
         return "another server has that port (ss -ltnp shows which): stop it, or give another, or 0"
     if error.errno == errno.EACCES:
