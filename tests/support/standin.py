@@ -65,7 +65,7 @@ def marked(mark: str | None = None, *, under: int | None = None) -> list[int]:
     """Living processes that inherited an engine's mark: this one, or any that was given below a process."""
     wanted = f"{MARK}={mark}" if mark else f"{MARK}="
     found = []
-    for name in os.listdir(PROC):
+    for name in os.listdir(PROC):  # noqa: PTH208
         if not name.isdecimal() or int(name) == os.getpid():
             continue
         try:

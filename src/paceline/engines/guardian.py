@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paceline.engines.engine_log import EngineLog
+    from paceline.engines.processes import Process
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -179,15 +180,21 @@ class _Guardian:
             self._log.write(data)
         return bool(data)
 
-    def _reap(self) -> None:
-        """Look at all that have ended, adopted ones too."""
+    def _reap(self) -> bool:
+        """Look at all that have ended, adopted ones too. True when there is none, living or ended, any more."""
+        if self._engine is not None and self._exit_code is None:
+            found = os.waitid(os.P_PID, self._engine, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is not None:
+                # Before its id is free for others: what it leaves in its group has nothing more to do.
+                with suppress(OSError):
+                    os.killpg(self._engine, signal.SIGKILL)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return True
             if pid == 0:
-                return
+                return False
             if pid == self._engine:
                 self._exit_code = os.waitstatus_to_exitcode(status)
 
@@ -204,12 +211,10 @@ class _Guardian:
         """Kill all that is left. Returns ids of what does not die."""
         from paceline.engines.processes import descendants, end_all, processes
 
-        def alive() -> "list[Any]":
-            self._reap()
+        def alive() -> "list[Process]":
             return [one for one in descendants([os.getpid()], processes()) if not one.ended]
 
-        left = end_all(alive, _KILL_S)
-        self._reap()
+        left = end_all(alive, _KILL_S, self._reap)
         return [one.pid for one in left]
 
     def _say(self, message: dict[str, Any]) -> None:

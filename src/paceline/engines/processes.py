@@ -23,14 +23,19 @@ class Process:
 
     pid: int
     parent: int
+    group: int
     session: int
     started: int
     state: str
+    threads: int = 1
 
     @property
     def ended(self) -> bool:
-        """It has ended, and only its parent has not looked yet."""
-        return self.state in "ZX"
+        """It has ended, and only its parent has not looked yet.
+
+        The first thread may have ended before the others, which hold ports and memory still.
+        """
+        return self.state in "ZX" and self.threads <= 1
 
 
 def process(pid: int) -> Process | None:
@@ -42,7 +47,8 @@ def process(pid: int) -> Process | None:
     # The name, in brackets, may hold anything.
     fields = text.rpartition(")")[2].split()
     try:
-        return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]), fields[0])
+        parent, group, session = (int(field) for field in fields[1:4])
+        return Process(pid, parent, group, session, int(fields[19]), fields[0], int(fields[17]))
     except (IndexError, ValueError):
         return None
 
@@ -107,8 +113,12 @@ def belonging(mark: str, roots: Iterable[int], known: Iterable[Process] = ()) ->
     return [one for one in found.values() if not one.ended and one.pid != os.getpid()]
 
 
-def send(target: Process, number: int) -> None:
-    """A signal to a process, unless it has ended: never to another one that has its id since."""
+def kill(target: Process) -> None:
+    """Kill a process and its group, unless it has ended: never another one that has its id since.
+
+    A group is killed at a stroke, so that one that starts others without end cannot run ahead; it is never the
+    group of this process.
+    """
     try:
         handle = os.pidfd_open(target.pid)
     except OSError:
@@ -117,18 +127,28 @@ def send(target: Process, number: int) -> None:
         now = process(target.pid)
         if now is not None and now.started == target.started:
             with suppress(OSError):
-                signal.pidfd_send_signal(handle, number)
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            if now.group != os.getpgrp():
+                with suppress(OSError):
+                    os.killpg(now.group, signal.SIGKILL)
     finally:
         os.close(handle)
 
 
-def end_all(list_them: Callable[[], list[Process]], wait_s: float) -> list[Process]:
-    """Kill until none is left, those too that they start meanwhile. Returns what withstands for so long."""
+def end_all(
+    list_them: Callable[[], list[Process]], wait_s: float, none_left: Callable[[], bool] | None = None
+) -> list[Process]:
+    """Kill until none is left, those too that they start meanwhile. Returns what withstands for so long.
+
+    none_left: what knows better than an empty list, which one that starts others without end may slip through.
+    """
     until = time.monotonic() + wait_s
-    while left := list_them():
+    while True:
+        left = list_them()
         for one in left:
-            send(one, signal.SIGKILL)
+            kill(one)
+        if none_left() if none_left is not None else not left:
+            return []
         if time.monotonic() > until:
-            break
+            return left
         time.sleep(_PAUSE_S)
-    return left

@@ -81,15 +81,18 @@ def running(
     """
     check_start(plan, log)
     engine = Guarded(plan.command, log, secrets)
-    grace_s = LOADING_GRACE_S
+    started: Running | None = None
     try:
         watch(f"{plan.adapter.name} is starting (process {engine.pid})")
         took_s = wait_until_ready(plan, engine, log, watch, timeout_s=ready_timeout_s)
         watch(f"{plan.adapter.name} is ready after {took_s:.1f} s at {plan.endpoint}")
-        grace_s = GRACE_S
-        yield Running(plan, engine, log)
+        started = Running(plan, engine, log)
+        yield started
     finally:
-        engine.stop(grace_s)
+        if started is None:
+            engine.stop(LOADING_GRACE_S)
+        else:
+            started.stop()
 
 
 def check_start(plan: LaunchPlan, log: Path) -> None:
@@ -136,7 +139,8 @@ def wait_until_ready(
         if not alive:
             failure = death(plan, engine, log, "ended before it was ready")
             raise EngineError(failure, engine.exit_code, engine.tail)
-        if status(plan.health_url, _ANSWER_S) == http.HTTPStatus.OK and _is_ours(plan, engine):
+        wait_s = min(_ANSWER_S, max(began_s + limit_s - time.monotonic(), _FIRST_PAUSE_S))
+        if status(plan.health_url, wait_s) == http.HTTPStatus.OK and _is_ours(plan, engine):
             engine.remember()
             return time.monotonic() - began_s
         now_s = time.monotonic()

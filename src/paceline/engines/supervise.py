@@ -19,8 +19,9 @@ EventKind = Literal["starting", "progress", "ready", "died", "restarting", "gave
 # What the guardian takes beyond the grace to kill all, and to say so.
 _FORCE_S = 5.0
 _ANSWER_S = 2.0
-_LONGEST_LOOK_S = 10.0
 _NEVER_S = 3600.0
+# So many signals.
+_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,15 @@ class Times:
     """grace_s: between being asked to end and being killed; loading_grace_s: of an engine that still loads.
 
     hung_after_s: an engine whose health URL has no answer at all for so long is killed, and started again.
-    None for never: a busy engine may be slow to say that it is well, and must not be killed for it.
+    None for never: a busy engine may be slow to say that it is well, and must not be killed for it. look_s: how
+    often it is asked.
     ready_timeout_s: None takes the adapter's.
     """
 
     grace_s: float = GRACE_S
     loading_grace_s: float = LOADING_GRACE_S
     hung_after_s: float | None = None
+    look_s: float = 10.0
     ready_timeout_s: float | None = None
 
 
@@ -113,7 +116,8 @@ class Supervisor:
         except EngineError as error:
             return error.failure
         except UsageError as error:
-            return Failure(error.message, error.hint or "", lasting=True)
+            # Before the first start it was well: it may be well again.
+            return Failure(error.message, error.hint or "", lasting=False)
         try:
             return self._serve(engine)
         finally:
@@ -147,7 +151,7 @@ class Supervisor:
     def _watch(self, engine: Guarded) -> Failure | None:
         """Until it dies or hangs; None where it was told to stop."""
         hung_s = self._times.hung_after_s
-        look_s = _NEVER_S if hung_s is None else min(hung_s / 4, _LONGEST_LOOK_S)
+        look_s = _NEVER_S if hung_s is None else min(hung_s / 4, self._times.look_s)
         answered_s = time.monotonic()
         looked_s = answered_s
         while not self._pause(engine, max(looked_s + look_s - time.monotonic(), 0.0)):
@@ -183,9 +187,8 @@ class Supervisor:
         """Softly; a second signal ends it at once."""
         self._say("stopping", f"{self._name} is stopping (again Ctrl-C: at once)")
         engine.ask_to_stop(grace_s)
-        count = self._signals.count
         until_s = time.monotonic() + grace_s + _FORCE_S
-        while engine.look() and self._signals.count == count and (left_s := until_s - time.monotonic()) > 0:
+        while engine.look() and self._signals.count < _AT_ONCE and (left_s := until_s - time.monotonic()) > 0:
             self._signals.wait(left_s, others=[engine.fileno()])
         engine.kill()
 

@@ -52,6 +52,8 @@ def wait_for_ever(name: str, *, ignore_term: bool, hide: bool) -> None:
 
 
 def start_children(asked: argparse.Namespace) -> None:
+    """Until all have said who they are: each closes its copy of the pipe by becoming another program."""
+    read, write = os.pipe()
     for _ in range(asked.children):
         if os.fork() == 0:
             wait_for_ever("child", ignore_term=asked.ignore_term, hide=asked.hide)
@@ -63,6 +65,9 @@ def start_children(asked: argparse.Namespace) -> None:
                 wait_for_ever("far child", ignore_term=asked.ignore_term, hide=asked.hide)
             os._exit(0)
         os.waitpid(first, 0)
+    os.close(write)
+    os.read(read, 1)
+    os.close(read)
 
 
 class Handler(BaseHTTPRequestHandler):
