@@ -198,6 +198,8 @@ def test_mutations_are_read_or_refused(tmp_path: Path) -> None:
     data = gguf_bytes(llama_keys(), llama_tensors())
     head = data.rindex(b"output.weight") + 45
     path = tmp_path / "a.gguf"
+    path.write_bytes(data)
+    descriptor = os.open(path, os.O_WRONLY)
     read = refusals = 0
     for _ in range(1500):
         mutated = bytearray(data[:head])
@@ -207,13 +209,13 @@ def test_mutations_are_read_or_refused(tmp_path: Path) -> None:
         if chance.random() < 0.3:
             place = chance.randrange(head)
             mutated[place : place + 8] = struct.pack("<Q", chance.choice((0, 1 << 31, 1 << 62, (1 << 64) - 1)))
-        path.write_bytes(mutated)
-        # The weights are a hole.
-        os.truncate(path, len(data))
+        # Written in place: to make a file anew 1,500 times takes seconds.
+        os.pwrite(descriptor, mutated, 0)
         try:
             header(path)
             read += 1
         except ModelFileError:
             refusals += 1
+    os.close(descriptor)
     assert read > 100
     assert refusals > 100
