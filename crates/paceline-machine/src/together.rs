@@ -4,7 +4,7 @@
 //! afterwards, from the last thread's beginning to the first one's end. A thread that was kept from its core
 //! lowers its stretch and no other.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ use thiserror::Error;
 
 /// How long a stretch is: longer than the scheduler's turns, short enough for many of them.
 const STRETCH: Duration = Duration::from_millis(20);
+/// A thread that waits for others waits no longer than this.
+const MOST_SPANS: u32 = 4;
 const LOOK: Duration = Duration::from_millis(10);
 /// Threads that nobody would have cores for.
 const MOST_THREADS: usize = 4_096;
@@ -72,9 +74,8 @@ pub(crate) fn stretches<W: FnMut()>(
     if !(1..=MOST_THREADS).contains(&threads) {
         return Err(MachineError::Threads(threads));
     }
-    let epoch = Instant::now();
-    let (ready, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let worker = || work_on(threads, epoch, &prepare, &ready, &stop);
+    let team = Team::new(threads, span);
+    let worker = || work_on(&team, &prepare);
     let mut kept_on = true;
     let marks: Result<Vec<Vec<Mark>>, MachineError> = thread::scope(|scope| {
         let mut workers = Vec::new();
@@ -82,22 +83,16 @@ pub(crate) fn stretches<W: FnMut()>(
             match thread::Builder::new().spawn_scoped(scope, worker) {
                 Ok(handle) => workers.push(handle),
                 Err(error) => {
-                    stop.store(true, Ordering::Relaxed);
+                    team.stop();
                     return Err(MachineError::Thread(error));
                 }
             }
         }
-        let mut began = None;
-        while !stop.load(Ordering::Relaxed) {
+        while kept_on && !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
             thread::sleep(LOOK);
-            if began.is_none() && ready.load(Ordering::Relaxed) == threads {
-                began = Some(Instant::now());
-            }
             kept_on = keep_on();
-            if !kept_on || began.is_some_and(|at| at.elapsed() >= span) {
-                stop.store(true, Ordering::Relaxed);
-            }
         }
+        team.stop();
         workers.into_iter().map(|one| one.join().unwrap_or(Err(MachineError::Interrupted))).collect()
     });
     let found = by_stretch(&marks?, units, STRETCH.as_secs_f64());
@@ -108,23 +103,73 @@ pub(crate) fn stretches<W: FnMut()>(
     }
 }
 
+/// What the threads of one measurement know of each other. Each ends by itself: where all cores belong to them, as
+/// under a real-time scheduler, nobody else would come to end them.
+struct Team {
+    threads: usize,
+    span: Duration,
+    epoch: Instant,
+    prepared: AtomicUsize,
+    begun: AtomicUsize,
+    last_begun_ns: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Team {
+    fn new(threads: usize, span: Duration) -> Self {
+        Self {
+            threads,
+            span,
+            epoch: Instant::now(),
+            prepared: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+            last_begun_ns: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all are prepared; returns the instant at which this one begins.
+    fn begin(&self) -> Instant {
+        self.prepared.fetch_add(1, Ordering::Relaxed);
+        while self.prepared.load(Ordering::Relaxed) < self.threads && !self.is_stopped() {
+            thread::yield_now();
+        }
+        let since = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.last_begun_ns.fetch_max(since, Ordering::AcqRel);
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        Instant::now()
+    }
+
+    /// Whether one that began at `began` has worked for long enough: a whole span since the last one began, or, for
+    /// one that never gets to a core, so many spans.
+    fn is_done(&self, began: Instant) -> bool {
+        let all = self.begun.load(Ordering::Acquire) == self.threads;
+        let last = Duration::from_nanos(self.last_begun_ns.load(Ordering::Acquire));
+        self.is_stopped()
+            || (all && self.epoch.elapsed() >= last + self.span)
+            || began.elapsed() >= self.span * MOST_SPANS
+    }
+}
+
 /// One thread, from its preparation to the end.
 fn work_on<W: FnMut()>(
-    threads: usize,
-    epoch: Instant,
+    team: &Team,
     prepare: &impl Fn() -> Result<W, MachineError>,
-    ready: &AtomicUsize,
-    stop: &AtomicBool,
 ) -> Result<Vec<Mark>, MachineError> {
-    let mut work = prepare().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-    ready.fetch_add(1, Ordering::Relaxed);
-    while ready.load(Ordering::Relaxed) < threads && !stop.load(Ordering::Relaxed) {
-        thread::yield_now();
-    }
-    let mut marks = vec![mark(epoch)];
-    while !stop.load(Ordering::Relaxed) {
+    let mut work = prepare().inspect_err(|_| team.stop())?;
+    let began = team.begin();
+    let mut marks = vec![mark(team.epoch)];
+    while !team.is_done(began) {
         work();
-        marks.push(mark(epoch));
+        marks.push(mark(team.epoch));
     }
     Ok(marks)
 }
@@ -226,6 +271,20 @@ mod tests {
         };
         let found = stretches(3, Duration::from_secs(600), 1.0, prepare, || true);
         assert!(matches!(found, Err(MachineError::Memory(7))));
+    }
+
+    #[test]
+    fn the_last_to_begin_has_a_whole_span_too() {
+        let team = Team::new(2, Duration::from_secs(3_600));
+        team.prepared.store(1, Ordering::Relaxed);
+        let began = team.begin();
+        assert!(!team.is_done(began));
+        assert!(team.is_done(began.checked_sub(team.span * MOST_SPANS).unwrap()));
+        let short = Team::new(2, Duration::ZERO);
+        short.prepared.store(1, Ordering::Relaxed);
+        let began = short.begin();
+        short.begun.store(2, Ordering::Relaxed);
+        assert!(short.is_done(began));
     }
 
     #[test]
