@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # One stream, greedy, and enough of it for a median with an interval: six answers bound one.
 _PROMPT_TOKENS, _OUTPUT_TOKENS, _REQUESTS, _WARMUP = 128, 128, 8, 1
+# A large model on a small machine gives a token a second: fewer answers then, but each to its end.
+_LONGEST, _TIMEOUT = "2m", "10m"
 _SIZES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BANDWIDTH = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP])B(?:/s)?", re.IGNORECASE | re.ASCII)
 _ARITHMETIC = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP])(?:FL)?OPS?(?:/s)?", re.IGNORECASE | re.ASCII)
@@ -137,7 +139,15 @@ def _job(url: str, model: str) -> "Job":
     return Job(
         url=url,
         workload=WorkloadSpec.parse(fields, "the workload of limit"),
-        load=plan_load(LoadOptions(concurrency=1, requests=_REQUESTS, warmup=str(_WARMUP))),
+        load=plan_load(
+            LoadOptions(
+                concurrency=1,
+                requests=_REQUESTS,
+                duration=_LONGEST,
+                warmup=str(_WARMUP),
+                timeout=_TIMEOUT,
+            )
+        ),
         model=model,
         name="limit",
         server=ServerWatch(metrics=OFF),
