@@ -18,6 +18,7 @@ from paceline.measure.sim import SimProcess
 from tests.report.samples import store
 from tests.report.test_limit_observed import ONE, stream
 from tests.roofline.samples import facts
+from tests.support.models import write_gguf
 
 Captured = pytest.CaptureFixture[str]
 STATED = ["--bandwidth", "20GB/s", "--arithmetic", "400GFLOP/s"]
@@ -27,7 +28,8 @@ STATED = ["--bandwidth", "20GB/s", "--arithmetic", "400GFLOP/s"]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(limiting, "model_facts", lambda model: facts())
+    read = limiting.model_facts
+    monkeypatch.setattr(limiting, "model_facts", lambda m: facts() if m == "tiny.gguf" else read(m))
     return tmp_path
 
 
@@ -38,6 +40,23 @@ def test_a_stated_machine(capsys: Captured) -> None:
     assert "      1       2,325     2,325   430 us  memory" in told.out
     assert "     80%       13           4.78  11,078   4.77  memory" in told.out
     assert told.err == ""
+
+
+def test_a_models_own_headers(home: Path, capsys: Captured) -> None:
+    """By hand: two layers of 28,672 numbers at 34 bytes each 32, three norms of 256 bytes, a head of 12,288, a
+    row of 68; KV of 256 bytes a token, 100 that are read and one that is written.
+    """
+    write_gguf(home / "small.gguf")
+    assert run(["limit", "small.gguf", *STATED, "--context", "100", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["model"]["name"] == "Small"
+    assert told["token"]["bytes"] == 2 * (30_464 + 256) + 256 + 12_288 + 68 + 101 * 256
+    assert told["token"]["kind"] == "int8"
+
+
+def test_a_model_that_is_not_here(capsys: Captured) -> None:
+    assert run(["limit", "owner/model", *STATED]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().err
 
 
 def test_streams_acceptance_and_context(capsys: Captured) -> None:

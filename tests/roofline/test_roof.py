@@ -116,6 +116,23 @@ def test_a_rate_of_other_numbers_does_not_count() -> None:
     assert roof(SEVEN_B, rates(kind="int8")).spent.arithmetic_s is None
 
 
+def test_experts_are_read_as_tokens_touch_them() -> None:
+    """Two of eight experts a token: a quarter of 8 GB for one, 1 - (3/4)^4 for four, all for many."""
+    mixed = replace(SEVEN_B, experts=8, experts_used=2, expert_bytes=8_000_000_000, expert_operations=10**9)
+    assert roof(mixed, rates()).spent.bytes == pytest.approx(16e9)
+    assert roof(mixed, rates(), streams=4).spent.bytes == pytest.approx(14e9 + 8e9 * (1 - 0.75**4))
+    drafted = roof(mixed, rates(), acceptance=0.8, draft_tokens=3)
+    assert drafted.spent.bytes == pytest.approx(14e9 + 8e9 * (1 - 0.75**4))
+    assert drafted.spent.operations == 4 * 15e9
+    assert roof(mixed, rates(), streams=1000).spent.bytes == pytest.approx(22e9)
+
+
+def test_a_rate_that_is_a_lower_bound_limits_nothing() -> None:
+    machine = replace(rates(), at_least=("bf16",))
+    assert roof(SEVEN_B, machine, streams=4096).spent.arithmetic_s is None
+    assert ridge(SEVEN_B, machine) is None
+
+
 def test_what_the_cache_holds_is_not_read() -> None:
     assert roof(SEVEN_B, rates(cache_bytes=4_000_000_000)).stream_tok_s == pytest.approx(350.0)
 
