@@ -43,8 +43,8 @@ def test_a_stated_machine(capsys: Captured) -> None:
 
 
 def test_a_models_own_headers(home: Path, capsys: Captured) -> None:
-    """By hand: two layers of 28,672 numbers at 34 bytes each 32, three norms of 256 bytes, a head of 12,288, a
-    row of 68; KV of 256 bytes a token, 100 that are read and one that is written.
+    """By hand: two layers of 28,672 numbers at 34 bytes each 32, three norms of 256 bytes, a head of 12,288,
+    a row of 68; KV of 256 bytes a token, 100 that are read and one that is written.
     """
     write_gguf(home / "small.gguf")
     assert run(["limit", "small.gguf", *STATED, "--context", "100", "--json", "-"]) == 0
