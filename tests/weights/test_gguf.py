@@ -10,6 +10,8 @@ import pytest
 from paceline.weights.gguf import GgufHeader, LongList, read_gguf
 from paceline.weights.model import ModelFileError
 from paceline.weights.opened import opened
+from paceline.weights.read import read_model
+from paceline.weights.work import token_work
 from tests.support.models import (
     BOOL,
     F32,
@@ -208,11 +210,13 @@ def test_mutations_are_read_or_refused(tmp_path: Path) -> None:
             mutated[place] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
         if chance.random() < 0.3:
             place = chance.randrange(head)
-            mutated[place : place + 8] = struct.pack("<Q", chance.choice((0, 1 << 31, 1 << 62, (1 << 64) - 1)))
+            mutated[place : place + 8] = struct.pack(
+                "<Q", chance.choice((0, 1 << 31, 1 << 62, (1 << 64) - 1))
+            )
         # Written in place: to make a file anew 1,500 times takes seconds.
         os.pwrite(descriptor, mutated, 0)
         try:
-            header(path)
+            token_work(read_model(path), context_tokens=1000)
             read += 1
         except ModelFileError:
             refusals += 1

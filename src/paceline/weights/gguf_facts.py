@@ -74,9 +74,9 @@ class Keys:
         return self.found.get(f"{self.architecture}.{key}")
 
     def _checked(self, key: str, value: Any, most: int) -> int:
-        if not isinstance(value, int | float) or value != int(value) or not 0 <= value <= most:
+        if not isinstance(value, int) or not 0 <= value <= most:
             raise ModelFileError(
-                f"{self.path}: {self.architecture}.{key} cannot be {value!r}",
+                f"{self.path}: {self.architecture}.{key} cannot be {repr(value)[:40]}",
                 "the file is broken: download it again",
             )
         return int(value)

@@ -105,6 +105,9 @@ def _one(path: Path) -> GgufHeader:
 
 def _gguf_facts(path: Path, headers: Sequence[GgufHeader]) -> ModelFacts:
     tensors = tuple(tensor for header in headers for tensor in header.tensors)
+    twice = len(tensors) - len({tensor.name for tensor in tensors})
+    if twice:
+        raise ModelFileError(f"{path}: the model has {twice:,} tensors twice", "download its files again")
     digest = hashlib.sha256(b"".join(header.digest for header in headers))
     return ModelFacts(
         path=path,
