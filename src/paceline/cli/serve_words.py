@@ -33,9 +33,15 @@ def _model(plan: "LaunchPlan") -> str:
     facts = plan.facts
     if facts is None:
         return f"{plan.model}, which the engine finds itself"
-    millions = facts.parameters / 1e6
-    size = f"{millions / 1e3:.3g} billion" if millions >= 1_000 else f"{millions:.3g} million"
-    return f"{facts.name}, {size} parameters in {format_bytes(facts.file_bytes)}, as {plan.served_name}"
+    size = f"{_counted(facts.parameters)} parameters in {format_bytes(facts.file_bytes)}"
+    return f"{facts.name}, {size}, as {plan.served_name}"
+
+
+def _counted(number: int) -> str:
+    for size, word in ((1e9, " billion"), (1e6, " million")):
+        if number >= size:
+            return f"{number / size:.3g}{word}"
+    return f"{number:,}"
 
 
 def _settings(plan: "LaunchPlan") -> Iterator[str]:
@@ -45,14 +51,13 @@ def _settings(plan: "LaunchPlan") -> Iterator[str]:
     shown = {name: _option(name, value) for name, value in plan.settings.items()}
     width = min(max(map(len, shown.values())), _WIDEST_OPTION)
     for name, option in shown.items():
-        why = plan.why.get(name, "")
+        why = plan.why.get(name)
         first = f"  {option.ljust(width)}  "
-        if len(option) > width:
+        if len(option) > width or not why:
             yield f"  {option}"
             first = " " * (width + 4)
-        yield from textwrap.wrap(why, COLUMNS, initial_indent=first, subsequent_indent=" " * (width + 4)) or [
-            first.rstrip()
-        ]
+        if why:
+            yield from textwrap.wrap(why, COLUMNS, initial_indent=first, subsequent_indent=" " * (width + 4))
 
 
 def _option(name: str, value: object) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from paceline.cli.output import talk, wrapped
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, take_out
-from paceline.engines.engine import EngineName, Value
+from paceline.engines.draft import draft_settings
+from paceline.engines.engine import Value
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.register import Limits, Offer, offer_of, register, try_registration
 from paceline.engines.served import Served, Serving, server_name, servers
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from paceline.engines.profile import Start
     from paceline.engines.supervise import Event
     from paceline.protocols import Protocol
-
-# The option of each engine that a draft model goes to.
-_DRAFT: dict[EngineName, str] = {
-    "llama.cpp": "model-draft",
-    "sglang": "speculative-draft-model-path",
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,8 @@ def serve_model(wanted: Wanted) -> int:
 
     plan = plan_launch(wanted.asked, home=home())
     if wanted.draft is not None:
-        plan = plan_launch(_with_draft(wanted, plan), home=home())
+        own = {**draft_settings(plan, wanted.draft), **(wanted.asked.settings or {})}
+        plan = plan_launch(replace(wanted.asked, engine=plan.adapter.name, settings=own), home=home())
     for line in plan_lines(plan, look()):
         talk(line)
     if plan.profile is None and wanted.asked.use_profile and (start := _start(plan)) is not None:
@@ -124,23 +120,6 @@ def _value(text: str) -> Value:
             if str(kind(text)) == text:
                 return kind(text)
     return text
-
-
-def _with_draft(wanted: Wanted, plan: LaunchPlan) -> Asked:
-    from paceline.weights.read import read_model
-
-    assert wanted.draft is not None
-    option = _DRAFT.get(plan.adapter.name)
-    if option is None:
-        raise ConfigError(
-            f"--draft-model: {plan.adapter.name} takes a draft model otherwise",
-            "give it as the engine's own option, with --set",
-        )
-    # Whether it is a model is seen now, not by the engine minutes later.
-    facts = read_model(wanted.draft.expanduser())
-    place = facts.files[0] if facts.format == "gguf" else facts.path
-    own = {option: str(place.absolute()), **(wanted.asked.settings or {})}
-    return replace(wanted.asked, engine=plan.adapter.name, settings=own)
 
 
 def _served(plan: LaunchPlan, name: str) -> Served:
