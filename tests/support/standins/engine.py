@@ -127,8 +127,7 @@ def main() -> None:
     start_children(asked)
     if asked.no_output:
         for handle in (1, 2):
-            os.close(handle)
-            os.open(os.devnull, os.O_WRONLY)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
     Handler.die_on = asked.die_on
     if asked.loading_status is not None:
         Handler.loading_status = asked.loading_status

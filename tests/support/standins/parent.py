@@ -1,6 +1,8 @@
-"""A program that has an engine, and is ended in every way: `python parent.py serve|run LOG ENGINE-COMMAND...`.
+"""A program that has an engine, and is ended in every way.
 
-Says each event as a line of JSON. The engine's command ends with `--port N` and its options.
+    python -m tests.support.standins.parent serve|run LOG GRACE_S ENGINE-COMMAND... --port N ...
+
+Says each event as a line of JSON.
 """
 
 import json
@@ -14,7 +16,7 @@ from tests.support.standin import plan
 from paceline.engines.engine import Address, Command
 from paceline.engines.restarts import Restarts
 from paceline.engines.run import running
-from paceline.engines.supervise import Event, Supervisor
+from paceline.engines.supervise import Event, Supervisor, Times
 
 
 def say(kind: str, text: str = "", pid: int | None = None) -> None:
@@ -22,7 +24,7 @@ def say(kind: str, text: str = "", pid: int | None = None) -> None:
 
 
 def main() -> None:
-    how, log, *argv = sys.argv[1:]
+    how, log, grace_s, *argv = sys.argv[1:]
     port = int(argv[argv.index("--port") + 1])
     asked = replace(plan(), address=Address("127.0.0.1", port), command=Command(tuple(argv)))
     if how == "serve":
@@ -31,7 +33,8 @@ def main() -> None:
             say(event.kind, event.text, event.pid)
 
         pauses = Restarts(first_pause_s=0.01)
-        sys.exit(Supervisor(asked, Path(log), events=tell, pauses=pauses).run())
+        times = Times(grace_s=float(grace_s))
+        sys.exit(Supervisor(asked, Path(log), events=tell, times=times, pauses=pauses).run())
     with running(asked, log=Path(log), watch=lambda text: say("progress", text)) as engine:
         say("ready", engine.endpoint, engine.pid)
         time.sleep(3_600)
