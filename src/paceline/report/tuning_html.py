@@ -1,6 +1,6 @@
 """A tuning as one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -12,6 +12,7 @@ from paceline.report.line_chart import Line, LinePoint, line_chart
 from paceline.report.page import Page
 from paceline.report.tuning_text import (
     SIDES,
+    common_settings,
     curve_cells,
     head_rows,
     sameness_words,
@@ -43,6 +44,7 @@ def tuning_page(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> 
         charts["rounds"] = _rounds_chart(rounds, goal)
     if curves:
         charts["curve"] = _curve_chart(curves)
+    common = common_settings(leaders)
     better = "lower" if goal.direction == "min" else "higher"
     sentence = str(result.get("sentence") or "no verdict yet")
     context: dict[str, Any] = {
@@ -58,7 +60,8 @@ def tuning_page(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> 
         "curve_rows": curve_cells(tuning),
         "curve_sentence": "Further right is faster for each user, further up is more for all together; "
         "numbers are streams at once.",
-        "leading": [_leading(one) for one in leaders],
+        "leading": [_leading(one, common) for one in leaders],
+        "common": settings_words(common) if common else "",
         "metric": f"{goal.metric} ({goal.unit})",
     }
     document = tuning.model_dump_json(by_alias=True)
@@ -74,10 +77,12 @@ def _below(tuning: "Tuning") -> list[str]:
     return lines
 
 
-def _leading(one: "Leader") -> list[str]:
+def _leading(one: "Leader", common: Mapping[str, Any]) -> list[str]:
     return [
         str(one.number),
-        settings_words(one.settings) if one.number else "the engine's defaults",
+        settings_words({n: v for n, v in one.settings.items() if n not in common})
+        if one.number
+        else "the engine's defaults",
         str(one.blocks),
         "-" if one.value is None else format_number(one.value),
         "-" if one.ratio is None else f"{one.ratio:.2f}",

@@ -82,6 +82,18 @@ def settings_words(settings: Mapping[str, Any]) -> str:
     )
 
 
+def common_settings(leaders: Sequence["Leader"]) -> dict[str, Any]:
+    """What all settings but the defaults have alike, where there are several."""
+    tried = [one.settings for one in leaders if one.number]
+    if len(tried) < 2:
+        return {}
+    return {name: value for name, value in tried[0].items() if all(one.get(name) == value for one in tried)}
+
+
+def _without(settings: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in common}
+
+
 def _setting(name: str, value: Any) -> str:
     return name if value is True else f"{name}={value}"
 
@@ -209,6 +221,7 @@ def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
     unit = goal.unit.upper()
     cells = [["TRIAL", "BLOCKS", f"{goal.metric} {unit.lower()}", "TIMES DEFAULTS", "SETTINGS"]]
     shown = leaders[:_SHOWN]
+    common = common_settings(leaders)
     if all(one.number for one in shown):
         shown = [*shown, *(one for one in leaders if one.number == 0)]
     for one in shown:
@@ -218,11 +231,12 @@ def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
                 str(one.blocks),
                 _number(one.value),
                 "-" if one.ratio is None else f"{one.ratio:.2f}",
-                settings_words(one.settings) if one.number else "defaults",
+                settings_words(_without(one.settings, common)) if one.number else "defaults",
             ]
         )
     head = "What the search saw (of its best too good: the rounds above decide)"
-    return [head, *_with_last_folded(cells)]
+    beside = folded(f"All but the defaults also have: {settings_words(common)}") if common else []
+    return [head, *_with_last_folded(cells), *beside]
 
 
 def _end(tuning: "Tuning") -> list[str]:

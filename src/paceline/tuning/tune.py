@@ -28,7 +28,7 @@ from paceline.tuning.search import Search
 
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
-SEARCH_SHARE, CONFIRM_SHARE = 0.55, 0.3
+SEARCH_SHARE, CONFIRM_SHARE = 0.5, 0.28
 MOST_ROUNDS = 10
 # The search is worth its name from so many blocks on; each gets as many requests as that leaves room for.
 _BLOCKS = 28
