@@ -65,7 +65,4 @@ def _one(tensor: Tensor, method: str, algorithm: str, bits: int) -> Tensor:
 def _wider(tensor: Tensor, side: int, container: int, bits: int, type_: str) -> Tensor:
     shape = list(tensor.shape)
     shape[side] = shape[side] * container // bits
-    if len(shape) == 2 and shape[1] == 1:
-        # bitsandbytes stores one long column; what its sides were is not said, how many weights it has is.
-        shape = [1, shape[0]]
     return replace(tensor, type=type_, shape=tuple(shape))
