@@ -20,6 +20,7 @@ NAMES = (
     "gateway_peers",
     "gateway_routing",
     "board_10m",
+    "machine_rates",
 )
 LONG = ("gateway_soak",)
 

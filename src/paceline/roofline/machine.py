@@ -67,6 +67,7 @@ def _kept_or_measured(
         watch("other work disturbed the last measurement of this machine: it is measured again")
     found = measure()
     if kept is not None and found.disturbed and kept.bandwidth_bytes_s > found.bandwidth_bytes_s:
+        watch("other work disturbed the measurement: the one before, which is higher, stands")
         found = kept
     make_folder(path.parent)
     document = {"schema": SCHEMA, "made_for": made_for, **_READER.dump_python(found, mode="json")}
@@ -125,6 +126,6 @@ def _gpu_number(device: str) -> int | None:
     """None: the processor. Raises UsageError."""
     if device == "cpu":
         return None
-    if not re.fullmatch(r"gpu\d{0,3}", device):
+    if not re.fullmatch(r"gpu[0-9]{0,3}", device):
         raise UsageError(f"there is no device {device!r}", "devices are cpu, gpu, gpu0, gpu1 and so on")
     return int(device.removeprefix("gpu") or 0)
