@@ -23,9 +23,9 @@ ADAPTERS: Mapping[EngineName, Adapter] = MappingProxyType(
 def adapter(name: str) -> Adapter:
     """The adapter of an engine. Raises ConfigError for a name that there is not."""
     for known in ENGINES:
-        if known == name and known in ADAPTERS:
+        if known == name:
             return ADAPTERS[known]
-    raise ConfigError(f"there is no engine {name!r}", choice_hint(name, "engines", ("auto", *ADAPTERS)))
+    raise ConfigError(f"there is no engine {name!r}", choice_hint(name, "engines", ("auto", *ENGINES)))
 
 
 def find_engine(
@@ -45,7 +45,7 @@ def find_engine(
     """
     place = home or usual_home()
     if name == "auto":
-        fitting = [ADAPTERS[one] for one in _serving(model, facts, machine) if one in ADAPTERS]
+        fitting = [ADAPTERS[one] for one in _serving(model, facts, machine, named=binary is not None)]
     else:
         one = adapter(name)
         _check_format(one, model, facts)
@@ -58,8 +58,10 @@ def find_engine(
         if isinstance(found, Installed):
             return one, found
         reasons.append(f"{one.name}: {found}")
-    ways = [f"{one.name}: {way}" for one in fitting for way in one.install]
-    raise ConfigError(f"no engine for {model} is installed ({'; '.join(reasons)})", "\n".join(ways))
+    ways = [f"install {one.name}: {'; or '.join(one.install)}" for one in fitting]
+    raise ConfigError(
+        f"no engine that can serve {model} is installed ({'; '.join(reasons)})", ". Or ".join(ways)
+    )
 
 
 def _by_binary(fitting: list[Adapter], binary: Path, home: Path) -> tuple[Adapter, Installed]:
@@ -76,13 +78,17 @@ def _by_binary(fitting: list[Adapter], binary: Path, home: Path) -> tuple[Adapte
     )
 
 
-def _serving(model: str, facts: ModelFacts | None, machine: Machine) -> tuple[EngineName, ...]:
-    """Engines that can serve a model, the best first."""
+def _serving(
+    model: str, facts: ModelFacts | None, machine: Machine, *, named: bool
+) -> tuple[EngineName, ...]:
+    """Engines that can serve a model, the best first; named: all, since a binary says which it is to be."""
     if facts is not None and facts.format == "gguf":
         return ("llama.cpp",)
     if facts is None and "gguf" in model.lower():
         # A hub's name that says of itself that its files are GGUF.
         return ("llama.cpp",)
+    if named:
+        return ("vllm", "sglang", "tilert")
     return ("vllm", "sglang") if machine.gpus else ("vllm",)
 
 

