@@ -55,6 +55,16 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     assert "1 of the model's 3 files are missing: model-00003-of-00003" in refused(sharded).message
 
 
+def test_parts_without_their_index_are_one_set_all_the_same(tmp_path: Path) -> None:
+    sharded = folder(tmp_path, shards=3)
+    (sharded / "model.safetensors.index.json").unlink()
+    part = sharded / "model-00002-of-00003.safetensors"
+    assert len(read_model(part).files) == len(read_model(sharded).files) == 3
+    (sharded / "model-00003-of-00003.safetensors").unlink()
+    assert "1 of the model's 3 files" in refused(part).message
+    assert "1 of the model's 3 files" in refused(sharded).message
+
+
 def test_an_index_may_not_lead_out_of_its_folder(tmp_path: Path) -> None:
     path = folder(tmp_path)
     index = path / "model.safetensors.index.json"
@@ -80,6 +90,12 @@ def test_without_a_configuration(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "config.json").unlink()
     assert "config.json is missing" in refused(path).message
+
+
+def test_a_configuration_that_is_nested_without_end(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    (path / "config.json").write_bytes(b'{"text_config": ' * 800 + b"{}" + b"}" * 800)
+    refused(path)
 
 
 @pytest.mark.parametrize("text", [b"", b"no JSON", b"[1]", b"\xff\xfe", b'{"a": NaN}', b"[" * 100_000])

@@ -18,6 +18,8 @@ MAGIC = b"GGUF"
 _MOST_KEYS = 1 << 16
 _MOST_TENSORS = 200_000
 _MOST_ITEMS = 1 << 22
+# A list within a list takes as long to skip as so many items.
+_COST_OF_A_LIST = 64
 _MOST_NAME_BYTES = 1024
 _MOST_SIDES = 8
 _MOST_ELEMENTS = 1 << 62
@@ -132,9 +134,10 @@ def _value(cursor: Cursor, kind: int, what: str, budget: _Budget, depth: int = 0
 def _list(cursor: Cursor, what: str, budget: _Budget, depth: int) -> Value:
     kind = int(cursor.number("I", what))
     count = int(cursor.number("Q", what))
-    if count > budget.items or depth > 3:
+    cost = count * (_COST_OF_A_LIST if kind == _ARRAY else 1)
+    if cost > budget.items or depth > 3:
         raise ModelFileError(f"{cursor.path}: {what} cannot be a list of {count:,} items", _BROKEN)
-    budget.items -= count
+    budget.items -= cost
     if kind == _STRING:
         cursor.skip_strings(count, what)
         return LongList(count)

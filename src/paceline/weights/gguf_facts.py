@@ -94,7 +94,7 @@ def gguf_shape(header: GgufHeader, tensors: Sequence[Tensor]) -> dict[str, Any]:
     head_dim = embedding // heads if heads else 0
     latent = keys.integer("attention.kv_lora_rank", 0) if keys.has("attention.key_length_mla") else 0
     dims = keys.integer("attention.key_length", head_dim), keys.integer("attention.value_length", head_dim)
-    kv_heads = _kv_heads(keys, layers, heads)
+    experts = keys.integer("expert_count", 0)
     window, sliding = _sliding(keys, layers)
     sliding_dims = (
         keys.integer("attention.key_length_swa", dims[0]),
@@ -106,13 +106,13 @@ def gguf_shape(header: GgufHeader, tensors: Sequence[Tensor]) -> dict[str, Any]:
         "layers": layers,
         "embedding": embedding,
         "heads": heads,
-        "kv_heads": kv_heads,
+        "kv_heads": _kv_heads(keys, layers, heads),
         "key_dim": dims[0],
         "value_dim": dims[1],
         "context_tokens": keys.integer("context_length", 0),
         "vocabulary": _vocabulary(keys, tensors),
-        "experts": keys.integer("expert_count", 0),
-        "experts_used": keys.integer("expert_used_count", 0),
+        "experts": experts,
+        "experts_used": keys.integer("expert_used_count", 0, most=experts),
         "sliding_window": window,
         "sliding": sliding,
         "extra_heads": extra,

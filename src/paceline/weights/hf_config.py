@@ -112,7 +112,7 @@ def config_shape(path: Path, config: Mapping[str, Any], tensors: Sequence[Tensor
         ),
         "vocabulary": found.integer("vocab_size", default=0),
         "experts": experts if experts > 1 else 0,
-        "experts_used": _experts_used(found) if experts > 1 else 0,
+        "experts_used": min(_experts_used(found), experts) if experts > 1 else 0,
         "sliding_window": window,
         "sliding": sliding,
         "extra_heads": _extra_heads(found, layers, tensors),
@@ -124,11 +124,11 @@ def config_shape(path: Path, config: Mapping[str, Any], tensors: Sequence[Tensor
     }
 
 
-def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    for key in _NESTED:
+def _text_part(config: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:
+    for key in _NESTED if depth < 3 else ():
         nested = config.get(key)
         if isinstance(nested, Mapping):
-            deeper = _text_part(nested)
+            deeper = _text_part(nested, depth + 1)
             if any(name in deeper for name in ("hidden_size", "num_hidden_layers", "n_layer")):
                 return deeper
     return config

@@ -6,6 +6,7 @@ project).
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ _MOST_CONFIG_BYTES = 4 << 20
 _MOST_FILES = 2000
 _MOST_SIDES = 8
 _MOST_ELEMENTS = 1 << 62
+# How the parts of a model are named, whose index may be missing.
+_PART = re.compile(r"(?P<stem>.+)-\d{5}-of-(?P<count>\d{5})\.safetensors")
 _BROKEN = "the file is broken: download it again"
 
 
@@ -52,13 +55,18 @@ def read_folder(folder: Path, given: Path | None) -> ModelFacts:
     Raises ModelFileError for what is missing, cut or broken.
     """
     config_path = folder / CONFIG
-    config = _config(config_path)
+    text = _config_text(config_path)
+    config = _json(config_path, text)
+    if any(key in config for key in ("peft_type", "base_model_name_or_path")):
+        raise ModelFileError(
+            f"{config_path} belongs to an adapter, no model", "give the model that it belongs to"
+        )
     paths = _files(folder, given)
     read = [_read_file(path) for path in paths]
     stored = [tensor for file in read for tensor in file.tensors]
     _check_names(folder, stored)
     tensors = unpacked(tuple(stored), config)
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    digest = hashlib.sha256(text)
     for file in read:
         digest.update(file.digest)
     return ModelFacts(
@@ -72,9 +80,9 @@ def read_folder(folder: Path, given: Path | None) -> ModelFacts:
     )
 
 
-def _config(path: Path) -> dict[str, Any]:
+def _config_text(path: Path) -> bytes:
     try:
-        text = read_whole(path, _MOST_CONFIG_BYTES)
+        return read_whole(path, _MOST_CONFIG_BYTES)
     except FileNotFoundError:
         raise ModelFileError(
             f"{path} is missing, and without it the weights' shape is not known",
@@ -82,35 +90,19 @@ def _config(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    config = _json(path, text)
-    if any(key in config for key in ("peft_type", "base_model_name_or_path")):
-        raise ModelFileError(f"{path} belongs to an adapter, no model", "give the model that it belongs to")
-    return config
 
 
 def _files(folder: Path, given: Path | None) -> list[Path]:
     """All files of the weights: those of the index, or the one, or all that lie there."""
-    index = folder / INDEX
-    listed: list[str] | None = None
-    if index.exists():
-        weight_map = _json(index, _index_text(index)).get("weight_map")
-        if not isinstance(weight_map, dict) or not weight_map:
-            raise ModelFileError(f"{index} has no weight_map", _BROKEN)
-        listed = sorted({str(name) for name in weight_map.values()})
-        if any(Path(name).name != name or name in ("", "..", ".") for name in listed):
-            raise ModelFileError(
-                f"{index} names files outside its folder", "take the model from a source you trust"
-            )
-        if given is not None and given.name not in listed:
-            listed = None
-    if listed is None and given is not None:
-        return [given]
-    if listed is None and (folder / SINGLE).exists():
-        return [folder / SINGLE]
-    if listed is None:
+    listed = _indexed(folder / INDEX)
+    if given is not None and given.name not in (listed or ()):
+        listed = _whole_set([given.name])
+    elif listed is None and (folder / SINGLE).exists():
+        listed = [SINGLE]
+    elif listed is None:
         names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".safetensors"))
         # Some models hold their weights a second time, in their maker's own layout.
-        listed = [name for name in names if not name.startswith("consolidated")] or names
+        listed = _whole_set([name for name in names if not name.startswith("consolidated")] or names)
     if len(listed) > _MOST_FILES:
         raise ModelFileError(f"{folder}: a model in {len(listed):,} files cannot be", _BROKEN)
     missing = [name for name in listed if not (folder / name).exists()]
@@ -121,6 +113,34 @@ def _files(folder: Path, given: Path | None) -> list[Path]:
             "download the rest",
         )
     return [folder / name for name in listed]
+
+
+def _indexed(index: Path) -> list[str] | None:
+    """The files that an index names; None without one."""
+    if not index.exists():
+        return None
+    weight_map = _json(index, _index_text(index)).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise ModelFileError(f"{index} has no weight_map", _BROKEN)
+    listed = sorted({str(name) for name in weight_map.values()})
+    if any(Path(name).name != name or name in ("", "..", ".") for name in listed):
+        raise ModelFileError(
+            f"{index} names files outside its folder", "take the model from a source you trust"
+        )
+    return listed
+
+
+def _whole_set(names: list[str]) -> list[str]:
+    """Names of files, and of all others that are of one set with them by their numbers."""
+    whole = set(names)
+    for name in names:
+        match = _PART.fullmatch(name)
+        if match and int(match["count"]) <= _MOST_FILES:
+            count = int(match["count"])
+            whole |= {
+                f"{match['stem']}-{part:05d}-of-{count:05d}.safetensors" for part in range(1, count + 1)
+            }
+    return sorted(whole)
 
 
 def _index_text(index: Path) -> bytes:
