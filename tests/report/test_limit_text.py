@@ -63,6 +63,12 @@ def test_an_unknown_arithmetic_rate_is_said_and_nothing_is_made_up() -> None:
     assert "TTFT no less than 483 us, limited by memory alone." in one_line(text)
 
 
+def test_shares_of_a_disturbed_measurement_are_marked() -> None:
+    machine = replace(rates(20e9, 400e9), disturbed=True)
+    text = one_line(text_of(find_limit(facts(), machine, ASKED, observed=[observed(2000.0)])))
+    assert "so that true shares are lower than these." in text
+
+
 def test_a_lower_bound_of_the_rate_limits_nothing() -> None:
     text = one_line(text_of(find_limit(facts(), replace(rates(20e9, 4e9), at_least=("bf16",)), ASKED)))
     assert "computes at least 4.00 Gop/s in bf16" in text

@@ -208,6 +208,10 @@ def _run(one: "Reached", limit: "Limit") -> list[str]:
     wide = max(len(row[0]) for row in rows)
     lines += [f"  {name.ljust(wide)}  {text}" for name, text in rows]
     texts = [f"{told[:1].upper()}{told[1:]}." if told else "", held_back(one, limit), what_to_do(one, limit)]
+    if limit.rates.disturbed:
+        texts.append(
+            "Other work disturbed the machine's measurement, so that true shares are lower than these."
+        )
     return [*lines, *(line for text in texts if text for line in folded(text, 78, "  ", "  "))]
 
 
