@@ -10,6 +10,8 @@ Known = tuple[str, str, str, bool]
 
 _SERVED = re.compile(r'"POST /v1/|Application startup complete|ready to roll')
 _LAST_ERROR = re.compile(r"(?:^|[\s)\]])((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit)): (\S.*)$", re.MULTILINE)
+# SGLang kills itself where one of its processes fails.
+_ENDS_ITSELF = re.compile(r"Received sigquit from a child process")
 _TOKEN = "a gated model needs its licence accepted, and HF_TOKEN in the environment (never in a command)"
 _DRIVER = "it needs a GPU that its build was made for; {cpu}"
 _CPU = "on processors, llama.cpp serves GGUF files: --engine llama.cpp"
@@ -32,7 +34,10 @@ def read_failure(
         # While it loads the same happens again; later it took an unlucky load.
         lasting = _SERVED.search(log_tail) is None
         return Failure(f"the GPU's memory ran out{wanted}", out_of_memory_hint, lasting)
-    return _by_signal(exit_code, out_of_memory_hint) or _by_last_error(log_tail)
+    told_of = _by_last_error(log_tail)
+    if told_of is not None and _ENDS_ITSELF.search(log_tail):
+        return told_of
+    return _by_signal(exit_code, out_of_memory_hint) or told_of
 
 
 def _by_signal(exit_code: int | None, hint: str) -> Failure | None:
