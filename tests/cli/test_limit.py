@@ -11,8 +11,10 @@ import pytest
 
 from paceline.cli import limiting
 from paceline.cli.main import run
-from paceline.engines import planning
+from paceline.engines import draft, planning
 from paceline.engines import run as engine_run
+from paceline.engines.engine import Failure
+from paceline.engines.failure import EngineError
 from paceline.engines.plan import Asked
 from paceline.measure.sim import SimProcess
 from tests.report.samples import store
@@ -161,3 +163,31 @@ def test_an_engine_is_started_measured_and_stopped(
     assert "starting sim" in told.err
     assert (home / "limits" / "runs").is_dir()
     assert not (home / "runs").exists()
+
+
+def test_a_drafting_model_goes_to_the_engine_beneath_the_users_own_settings(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And an engine that does not come up is a failure, said in its words."""
+    started: list[Any] = []
+    base = SimpleNamespace(
+        command=SimpleNamespace(shown=lambda: "engine"),
+        adapter=SimpleNamespace(name="llama.cpp"),
+        settings={"spec-type": "ngram-simple", "draft-max": 4},
+    )
+
+    def running(plan: Any, **_: Any) -> Any:
+        started.append(plan.settings)
+        raise EngineError(Failure("it ended at once", "look at its log", lasting=True))
+
+    def settled(plan: Any, settings: Any) -> Any:
+        return SimpleNamespace(**vars(plan) | {"settings": settings})
+
+    monkeypatch.setattr(planning, "plan_launch", lambda *_, **__: base)
+    monkeypatch.setattr(planning, "with_settings", settled)
+    monkeypatch.setattr(draft, "draft_settings", lambda *_: {"spec-type": None, "model-draft": "d.gguf"})
+    monkeypatch.setattr(engine_run, "running", running)
+    options = ["--engine", "llama.cpp", "--draft-model", "tiny.gguf", "--set", "draft-max=4"]
+    assert run(["limit", "tiny.gguf", *STATED, *options]) == 1
+    assert started == [{"spec-type": None, "draft-max": 4, "model-draft": "d.gguf"}]
+    assert "error: it ended at once" in capsys.readouterr().err

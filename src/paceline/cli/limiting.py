@@ -77,17 +77,19 @@ def observed_runs(refs: "Sequence[str] | None") -> "list[Observed]":
     return [_observed(report_of(open_run(ref))) for ref in refs or ()]
 
 
-def measured_engine(model: str, flags: "MeasuredFlags") -> "list[Observed]":
+def measured_engine(model: str, draft: Path | None, flags: "MeasuredFlags") -> "list[Observed]":
     """One stream of the engine that was asked for, measured now; nothing where none was.
 
     The run lies in a home of its own: it is of settings that nobody serves, and would stand on boards as an
-    offer. Raises ConfigError before anything is started, EngineError, and RunError for a run that is invalid.
+    offer. draft: a model that drafts for it. Raises ConfigError before anything is started, EngineError, and
+    RunError for a run that is invalid.
     """
     from paceline.cli.live import make_view
     from paceline.cli.output import talk
     from paceline.cli.serving import parse_settings
+    from paceline.engines.draft import draft_settings
     from paceline.engines.plan import Asked
-    from paceline.engines.planning import plan_launch
+    from paceline.engines.planning import plan_launch, with_settings
     from paceline.engines.run import running
     from paceline.measure import driver
     from paceline.measure.job import prepare
@@ -97,17 +99,21 @@ def measured_engine(model: str, flags: "MeasuredFlags") -> "list[Observed]":
 
     if flags.engine is None:
         return []
+    own = parse_settings(flags.set_ or ())
     plan = plan_launch(
         Asked(
             model=model,
             engine=flags.engine,
             tier=_tier(flags.tier),
             binary=flags.binary,
-            settings=parse_settings(flags.set_ or ()),
+            settings=own,
             bare=flags.tier is None,
         ),
         home=home(),
     )
+    if draft is not None:
+        drafting = {name: value for name, value in draft_settings(plan, draft).items() if name not in own}
+        plan = with_settings(plan, {**plan.settings, **drafting})
     kept = home() / "limits"
     talk(f"starting {plan.command.shown()}")
     with running(plan, log=kept / "logs" / f"{plan.adapter.name}.log", watch=talk) as engine:

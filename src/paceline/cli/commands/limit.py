@@ -156,7 +156,7 @@ def limit(  # noqa: PLR0917
         raise ConfigError(f"--kv-type: {error}", "types are the engine's: f16, bf16, q8_0, q4_0") from None
     # The machine first: it is quiet before an engine runs.
     rates = rates_of(machine, kind)
-    runs = [*observed_runs(measured.run), *measured_engine(model, measured)]
+    runs = [*observed_runs(measured.run), *measured_engine(model, speculation.draft_model, measured)]
     _show(find_limit(facts, rates, asked, draft=draft, observed=runs), json)
     return 0
 
