@@ -15,7 +15,7 @@ from paceline.engines.engine import Settings
 from paceline.engines.space import Choice
 from paceline.tuning.coding import LEFT, Coding, Ints
 from paceline.tuning.goal import Goal
-from paceline.tuning.standing import standing
+from paceline.tuning.standing import figures, standing
 from paceline.tuning.surrogate import Known, expected_improvement
 from paceline.tuning.trial import Trial
 
@@ -26,7 +26,7 @@ _LISTED = 2000
 _DRAWN = 400
 _PARENTS = 3
 # How far below the worst trial one that failed is put, and the spread of that guess.
-_FAILED = 0.1
+_FAILED = 0.3
 
 
 class Search:
@@ -62,7 +62,22 @@ class Search:
             return None
         if not len(known.rows):
             return coding.settings(rng.choice(candidates))
-        return coding.settings(candidates[int(np.argmax(expected_improvement(candidates, known, coding)))])
+        hope = expected_improvement(candidates, known, coding) * self._runs(candidates, trials, coding)
+        return coding.settings(candidates[int(np.argmax(hope))])
+
+    def _runs(self, candidates: Ints, trials: Sequence[Trial], coding: Coding) -> Floats:
+        """The chance that each comes up, float64[candidates]: that of its value that fails most."""
+        measured = [trial for trial in trials if trial.blocks]
+        rows = coding.rows([trial.settings for trial in measured])
+        good = np.array([any(figures(b, self.goal) for b in trial.blocks) for trial in measured], bool)
+        chance = np.ones(len(candidates))
+        for column, option in enumerate(coding.options):
+            size = len(coding.values[option])
+            tried = np.bincount(rows[:, column], minlength=size)
+            came_up = np.bincount(rows[good, column], minlength=size)
+            # A value not tried yet counts as one that comes up, by half a trial.
+            chance = np.minimum(chance, ((came_up + 0.5) / (tried + 0.5))[candidates[:, column]])
+        return chance
 
     def _known(self, trials: Sequence[Trial], coding: Coding) -> Known:
         found = standing(trials, self.goal)
@@ -88,7 +103,7 @@ class Search:
         columns = [coding.column(choice.option) for choice in self.choices]
         allowed = [coding.allowed(choice) for choice in self.choices]
         if math.prod(map(len, allowed)) <= _LISTED:
-            listed = np.array(list(product(*allowed)), np.int64).reshape(-1, len(columns))
+            listed = np.array(list(product(*allowed)), np.int64)
             rows = np.tile(base, (len(listed), 1))
             rows[:, columns] = listed
             return rows

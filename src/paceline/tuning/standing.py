@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 # Standard deviations as shares, with the weight of each before any block is seen. Of starts: 1 to 4 % is
 # usual for an engine of one's own. Of drift: from one block to the next.
 _STARTS = ((0.01, 1.0), (0.02, 1.5), (0.04, 1.5), (0.08, 1.0), (0.16, 0.6), (0.35, 0.3))
-_DRIFTS = ((0.002, 1.0), (0.01, 0.7))
+_DRIFTS = ((0.002, 1.0), (0.01, 0.7), (0.03, 0.3))
 # Of requests, and how many observations this guess is worth.
 _REQUEST, _REQUEST_WORTH = 0.08, 4.0
 # Of the settings' own effects: wide, so that it hardly pulls.
