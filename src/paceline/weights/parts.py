@@ -43,22 +43,31 @@ _OTHER = re.compile(
     r"|multi_modal_projector|mm_projector|multimodal_projector|embed_vision|embed_audio|image_newline)\."
 )
 _EXTRA = re.compile(r"(?:^|\.)(?:mtp|mtp_layers|nextn_predict_layers)\.")
-# The last word of a name where it is a matrix that a token is multiplied with, not its scales or biases.
-_MATRIX = re.compile(r"(?:^|\.)(?:weight|qweight|weight_packed|(?:gate_up|gate|up|down)_proj|\w+_blocks)$")
+# How a name ends where it is a matrix that a token is multiplied with, not its scales or biases.
+_MATRIX = (
+    ".weight",
+    ".qweight",
+    ".weight_packed",
+    "gate_up_proj",
+    ".gate_proj",
+    ".up_proj",
+    ".down_proj",
+    "_blocks",
+)
 
 
 def part_of(facts: ModelFacts, tensor: Tensor) -> Part:
     """What a tensor is for."""
     name = tensor.name
-    words = set(name.split("."))
     layer = _LAYER.search(name)
     if _EXTRA.search(name) or (layer and int(layer.group(1)) >= facts.layers and not _OTHER.search(name)):
-        if words & _TABLES:
+        if _words(name) & _TABLES:
             return "other"
         return "extra_expert" if _ROUTED.search(name) else "extra"
     if _OTHER.search(name):
         return "other"
     if layer is None:
+        words = _words(name)
         if words & _TABLES:
             return "table"
         if words & _HEADS:
@@ -68,9 +77,13 @@ def part_of(facts: ModelFacts, tensor: Tensor) -> Part:
 
 def is_main_table(tensor: Tensor) -> bool:
     """Whether it is the vocabulary's embedding table, which may serve as output head too."""
-    return bool(set(tensor.name.split(".")) & _MAIN_TABLES)
+    return bool(_words(tensor.name) & _MAIN_TABLES)
 
 
 def is_matrix(tensor: Tensor) -> bool:
     """Whether tokens are multiplied with it: two operations for each of its numbers."""
-    return len(tensor.shape) >= 2 and _MATRIX.search(tensor.name) is not None
+    return len(tensor.shape) >= 2 and tensor.name.endswith(_MATRIX)
+
+
+def _words(name: str) -> set[str]:
+    return set(name.split("."))

@@ -122,7 +122,7 @@ def token_work(
         context_tokens=context_tokens,
         key_type=kv_type,
         value_type=values,
-        kind=_kind(facts, [*parts["dense"], *parts["expert"], *head]),
+        kind=_kind(facts, [*parts["dense"], *head], parts["expert"]),
         experts=facts.experts,
         experts_used=facts.experts_used,
         dense_bytes=_bytes(parts["dense"]),
@@ -164,15 +164,19 @@ def _one_token(facts: ModelFacts, of_all_experts: int) -> int:
     return of_all_experts * facts.experts_used // facts.experts
 
 
-def _kind(facts: ModelFacts, tensors: Iterable[Tensor]) -> NumberKind:
+def _kind(facts: ModelFacts, every: Iterable[Tensor], experts: Iterable[Tensor]) -> NumberKind:
     """In what most of a token's products are computed; experts count with the share that a token uses."""
-    weight: dict[NumberKind, float] = defaultdict(float)
-    for tensor in tensors:
-        if is_matrix(tensor):
-            routed = part_of(facts, tensor) == "expert"
-            share = facts.experts_used / facts.experts if routed and facts.experts else 1.0
-            weight[_kind_of(facts, tensor.type)] += share * tensor.elements
-    return max(weight, key=lambda kind: weight[kind], default="f32")
+    # By the files' own types first, which are few.
+    elements: dict[str, float] = defaultdict(float)
+    share = facts.experts_used / facts.experts if facts.experts else 1.0
+    for tensors, weight in ((every, 1.0), (experts, share)):
+        for tensor in tensors:
+            if is_matrix(tensor):
+                elements[tensor.type] += weight * tensor.elements
+    kinds: dict[NumberKind, float] = defaultdict(float)
+    for type_, count in elements.items():
+        kinds[_kind_of(facts, type_)] += count
+    return max(kinds, key=lambda kind: kinds[kind], default="f32")
 
 
 def _kind_of(facts: ModelFacts, type_: str) -> NumberKind:
