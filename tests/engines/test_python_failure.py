@@ -152,6 +152,15 @@ def test_the_last_error_where_nothing_is_known() -> None:
     )
 
 
+def test_an_engine_process_that_is_killed_ends_vllm_with_exit_code_0() -> None:
+    dead = (
+        "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above)"
+    )
+    failure = vllm(f"{dead} for the root cause.\nINFO:     Application shutdown complete.\n", 0)
+    assert failure.message == "its engine process (EngineCore) ended while it served"
+    assert not failure.lasting
+
+
 def test_a_scheduler_that_fails_ends_sglang_by_signal_9() -> None:
     failure = sglang("Scheduler hit an exception: Traceback:\nValueError: odd page size" + SIGQUIT)
     assert failure.message == "it ended with ValueError: odd page size"

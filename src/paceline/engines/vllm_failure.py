@@ -68,4 +68,11 @@ KNOWN: tuple[Known, ...] = (
         "set tensor-parallel-size to a number that divides {heads}",
         True,
     ),
+    # The server tells of it, and ends in peace with exit code 0.
+    (
+        r"EngineDeadError: EngineCore encountered an issue",
+        "its engine process (EngineCore) ended while it served",
+        "its log may tell why, above; where it was killed, see dmesg: the machine's memory may be short",
+        False,
+    ),
 )

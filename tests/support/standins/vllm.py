@@ -138,8 +138,11 @@ def serve(asked: argparse.Namespace, listening: socket.socket, core: int, stop: 
     while not stop.wait(0.02):
         # A signal to the whole group ends the engine first.
         if os.waitpid(core, os.WNOHANG)[0] and not stop.wait(0.2):
-            log("EngineCore encountered an issue. See stack trace (above) for the root cause.")
-            sys.exit(1)
+            dead = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+            log(f"vllm.v1.engine.exceptions.EngineDeadError: {dead}")
+            # As the real one: exit code 0.
+            say("INFO:     Shutting down\nINFO:     Application shutdown complete.")
+            sys.exit(0)
 
 
 def log(text: str, process: str = "APIServer") -> None:
