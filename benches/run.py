@@ -20,9 +20,10 @@ NAMES = (
     "gateway_peers",
     "gateway_routing",
     "board_10m",
+    "tune_truth",
     "machine_rates",
 )
-LONG = ("gateway_soak",)
+LONG = ("gateway_soak", "tune_search")
 
 
 def main() -> None:

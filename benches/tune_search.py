@@ -1,4 +1,5 @@
-"""What searches find in few blocks: `python -m benches.tune_search [SPACES]`; needs optuna.
+"""What searches find in few blocks: `python -m benches.tune_search [SPACES]`; its peer is optuna, which is
+no part of Paceline's environment: `pip install 'optuna>=5'`.
 
 Spaces like llama.cpp's (twelve options, some meaning nothing without another) whose effects are drawn at
 random, the same race behind each search, the same first five settings. The figure is how far the pick falls
@@ -11,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import optuna
 from tests.support.tuning_world import ITL, Machine, Noise, Proposes, World, engine_like, search_half
 
 from paceline.engines.engine import Settings
@@ -20,6 +20,11 @@ from paceline.tuning.coding import Coding
 from paceline.tuning.search import Search
 from paceline.tuning.standing import standing
 from paceline.tuning.trial import Trial
+
+try:
+    import optuna
+except ModuleNotFoundError:
+    sys.exit("optuna is not installed: pip install 'optuna>=5'")
 
 FIRST: tuple[Settings, ...] = (
     {},
