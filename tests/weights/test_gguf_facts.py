@@ -119,6 +119,18 @@ def test_latent_attention_of_deepseek(tmp_path: Path) -> None:
     assert (facts.key_dim, facts.value_dim, facts.latent_dim) == (576, 512, 512)
     assert facts.kv_heads == (1,) * 61
     assert (facts.experts, facts.experts_used) == (256, 8)
+    assert facts.indexer is None
+
+
+def test_sparse_attention(tmp_path: Path) -> None:
+    facts = facts_of(
+        tmp_path,
+        "deepseek32",
+        attention__indexer__top_k=2048,
+        attention__indexer__head_count=64,
+        attention__indexer__key_length=128,
+    )
+    assert facts.indexer == (2048, 64, 128)
 
 
 def test_deepseek_as_it_was_before_latents_were_kept(tmp_path: Path) -> None:

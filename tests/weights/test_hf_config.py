@@ -182,6 +182,9 @@ def test_deepseek_v3() -> None:
     assert found["kv_heads"] == (1,) * 61
     assert (found["experts"], found["experts_used"]) == (256, 8)
     assert found["extra_heads"] == 1
+    assert found["indexer"] is None
+    sparse = {"index_topk": 2048, "index_n_heads": 64, "index_head_dim": 128}
+    assert shape(DEEPSEEK_V3 | sparse)["indexer"] == (2048, 64, 128)
     # A file from which they were taken out cannot draft with them.
     assert shape(DEEPSEEK_V3)["extra_heads"] == 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.weights.kv import attention_operations, cell_bytes, cells, kv_bytes, written_bytes
+from paceline.weights.kv import attention_operations, cell_bytes, cells, kv_bytes, read_bytes, written_bytes
 from paceline.weights.model import ModelFacts
 from paceline.weights.read import read_model
 from tests.support.models import write_gguf
@@ -57,6 +57,15 @@ def test_latents_are_kept_once(facts: ModelFacts) -> None:
     )
     assert written_bytes(deepseek, "bf16", "bf16") == 61 * 576 * 2 == 70_272
     assert attention_operations(deepseek, 1000) == 61 * 1000 * 128 * 2 * (576 + 512)
+
+
+def test_sparse_attention_reads_what_its_indexer_picks(facts: ModelFacts) -> None:
+    # Of 100 tokens 30 are picked, by keys of 8 numbers, one byte each, over 3 heads.
+    sparse = replace(facts, indexer=(30, 3, 8))
+    assert kv_bytes(sparse, 100, "f16", "f16") == 2 * 100 * (128 + 8)
+    assert read_bytes(sparse, 100, "f16", "f16") == 2 * (30 * 128 + 100 * 8)
+    assert read_bytes(facts, 100, "f16", "f16") == kv_bytes(facts, 100, "f16", "f16")
+    assert attention_operations(sparse, 100) == 2 * (2 * 4 * 30 * 32 + 2 * 3 * 8 * 100)
 
 
 def test_layers_that_share_a_cache_read_it_and_write_none(facts: ModelFacts) -> None:

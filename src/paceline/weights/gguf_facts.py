@@ -120,6 +120,7 @@ def gguf_shape(header: GgufHeader, tensors: Sequence[Tensor]) -> dict[str, Any]:
         "latent_dim": latent,
         "sliding_dims": sliding_dims if sliding_dims != dims else None,
         "state_bytes": _state_bytes(keys, layers, embedding, tensors),
+        "indexer": _indexer(keys),
         "shared_kv_layers": min(keys.integer("attention.shared_kv_layers", 0), layers),
     }
 
@@ -168,6 +169,17 @@ def _kv_heads(keys: Keys, layers: int, heads: int) -> tuple[int, ...]:
     if interval:
         return tuple(0 if (layer + 1) % interval else count for layer, count in enumerate(kv_heads))
     return kv_heads
+
+
+def _indexer(keys: Keys) -> tuple[int, int, int] | None:
+    picked = keys.integer("attention.indexer.top_k", 0)
+    if not picked:
+        return None
+    heads, dim = (
+        keys.integer("attention.indexer.head_count", 0),
+        keys.integer("attention.indexer.key_length", 0),
+    )
+    return picked, heads, dim
 
 
 def _sliding(keys: Keys, layers: int) -> tuple[int | None, tuple[bool, ...]]:

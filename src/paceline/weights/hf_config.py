@@ -120,6 +120,7 @@ def config_shape(path: Path, config: Mapping[str, Any], tensors: Sequence[Tensor
         "latent_dim": latent,
         "sliding_dims": (head_dim, head_dim) if head_dim != full_dim else None,
         "state_bytes": _state_bytes(found, kinds),
+        "indexer": _indexer(found),
         "shared_kv_layers": found.integer("num_kv_shared_layers", default=0, most=layers),
     }
 
@@ -210,6 +211,13 @@ def _sliding(
         first = found.integer("max_window_layers", default=0)
         return window, tuple(layer >= first for layer in range(layers))
     return window, (True,) * layers
+
+
+def _indexer(found: _Config) -> tuple[int, int, int] | None:
+    picked = found.integer("index_topk", default=0)
+    if not picked:
+        return None
+    return picked, found.integer("index_n_heads", default=0), found.integer("index_head_dim", default=0)
 
 
 def _extra_heads(found: _Config, layers: int, tensors: Sequence[Tensor]) -> int:

@@ -27,16 +27,30 @@ def cell_bytes(facts: ModelFacts, layer: int, key_type: str, value_type: str) ->
     keys, values = head_dims(facts, layer)
     heads = facts.kv_heads[layer]
     stored_values = 0 if facts.latent_dim else heads * values
-    return cache_bytes(key_type, heads * keys) + cache_bytes(value_type, stored_values)
+    return cache_bytes(key_type, heads * keys) + cache_bytes(value_type, stored_values) + _index_bytes(facts)
 
 
 def kv_bytes(facts: ModelFacts, tokens: int, key_type: str, value_type: str) -> int:
-    """What a step reads of one stream's cache at a context of so many tokens.
+    """What one stream's cache takes at a context of so many tokens, as if every layer had its own.
 
     Raises ValueError for a type that is not known.
     """
     return sum(
         cells(facts, layer, tokens) * cell_bytes(facts, layer, key_type, value_type)
+        for layer in range(facts.layers)
+    )
+
+
+def read_bytes(facts: ModelFacts, tokens: int, key_type: str, value_type: str) -> int:
+    """What a step reads of one stream's cache at a context of so many tokens.
+
+    All of it, but with sparse attention the indexer's keys of all tokens, and the tokens that it picks.
+    Raises ValueError for a type that is not known.
+    """
+    index = _index_bytes(facts)
+    return sum(
+        cells(facts, layer, tokens) * index
+        + _attended(facts, layer, tokens) * (cell_bytes(facts, layer, key_type, value_type) - index)
         for layer in range(facts.layers)
     )
 
@@ -55,10 +69,23 @@ def attention_operations(facts: ModelFacts, tokens: int) -> int:
     value.
 
     With latent attention a head works on the latent itself (keys and values absorbed into the query's and the
-    output's matrices, DeepSeek-V2, 2.1.2).
+    output's matrices, DeepSeek-V2, 2.1.2). An indexer looks at all tokens, with its own heads.
     """
+    _, heads, dim = facts.indexer or (0, 0, 0)
     return sum(
-        2 * facts.heads * cells(facts, layer, tokens) * sum(head_dims(facts, layer))
+        2 * facts.heads * _attended(facts, layer, tokens) * sum(head_dims(facts, layer))
+        + 2 * heads * dim * cells(facts, layer, tokens)
         for layer in range(facts.layers)
         if facts.kv_heads[layer]
     )
+
+
+def _attended(facts: ModelFacts, layer: int, tokens: int) -> int:
+    """Tokens that a layer attends to."""
+    kept = cells(facts, layer, tokens)
+    return min(kept, facts.indexer[0]) if facts.indexer else kept
+
+
+def _index_bytes(facts: ModelFacts) -> int:
+    """An indexer's key of one token and layer: one byte a number, as engines keep it in fp8."""
+    return facts.indexer[2] if facts.indexer else 0

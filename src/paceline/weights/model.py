@@ -46,8 +46,9 @@ class ModelFacts:
     context_tokens: what it was trained for. experts_used: that one token goes through; 0 for dense models.
     latent_dim: with latent attention (MLA) the numbers of `key_dim` that are the values too; 0 without.
     sliding_dims: key_dim and value_dim of sliding layers, where they have their own. state_bytes: what one
-    stream keeps in recurrent layers, whatever its context. shared_kv_layers: so many last layers keep no KV
-    and read an earlier layer's.
+    stream keeps in recurrent layers, whatever its context. indexer: of sparse attention (DeepSeek V3.2), the
+    tokens that it picks, its heads, the numbers of the key that it keeps a token. shared_kv_layers: so many
+    last layers keep no KV and read an earlier layer's.
     layers: without those that only predict further tokens; extra_heads: layers that predict further tokens
     (MTP), which a server may draft with. fingerprint: sixteen hex digits of the headers and sizes, the same
     wherever the same file lies.
@@ -79,6 +80,7 @@ class ModelFacts:
     sliding_dims: tuple[int, int] | None = None
     state_bytes: int = 0
     shared_kv_layers: int = 0
+    indexer: tuple[int, int, int] | None = None
 
     @property
     def parameters(self) -> int:

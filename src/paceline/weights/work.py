@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from paceline.weights.kv import attention_operations, kv_bytes, written_bytes
+from paceline.weights.kv import attention_operations, read_bytes, written_bytes
 from paceline.weights.model import ModelFacts, Tensor
 from paceline.weights.parts import Part, is_main_table, is_matrix, part_of
 from paceline.weights.tensor_types import quantised
@@ -29,7 +29,7 @@ class Work:
     Bytes: dense_bytes: weights of every step, whatever the tokens (attention, shared experts, norms), without
     the output head. head_bytes: the output head; where the embedding table serves as head, the whole table.
     row_bytes: a token's own row of tables that are only looked up. expert_bytes: all routed experts of all
-    layers; `experts_used` of `experts` a layer serve one token (0 and 0: none). kv_read_bytes: one stream's
+    layers; `experts_used` of `experts` a layer serve one token (0 and 0: none). kv_read_bytes: what is read of one stream's
     cache at this context; kv_written_bytes: what one token adds. state_bytes: of one stream's recurrent
     layers, read and written again in each step. extra_head_bytes: MTP layers, in no step unless they draft.
 
@@ -129,7 +129,7 @@ def token_work(
         head_bytes=_bytes(head),
         row_bytes=sum(tensor.bytes // max(tensor.shape[0], 1) for tensor in looked_up),
         expert_bytes=_bytes(parts["expert"]),
-        kv_read_bytes=kv_bytes(facts, context_tokens, kv_type, values),
+        kv_read_bytes=read_bytes(facts, context_tokens, kv_type, values),
         kv_written_bytes=written_bytes(facts, kv_type, values),
         state_bytes=facts.state_bytes,
         extra_head_bytes=_bytes(parts["extra"]) + _one_token(facts, _bytes(parts["extra_expert"])),
