@@ -29,9 +29,10 @@ class Work:
     Bytes: dense_bytes: weights of every step, whatever the tokens (attention, shared experts, norms), without
     the output head. head_bytes: the output head; where the embedding table serves as head, the whole table.
     row_bytes: a token's own row of tables that are only looked up. expert_bytes: all routed experts of all
-    layers; `experts_used` of `experts` a layer serve one token (0 and 0: none). kv_read_bytes: what is read of one stream's
-    cache at this context; kv_written_bytes: what one token adds. state_bytes: of one stream's recurrent
-    layers, read and written again in each step. extra_head_bytes: MTP layers, in no step unless they draft.
+    layers; `experts_used` of `experts` a layer serve one token (0 and 0: none). kv_read_bytes: what is read
+    of one stream's cache at this context; kv_written_bytes: what one token adds. state_bytes: of one stream's
+    recurrent layers, read and written again in each step. extra_head_bytes: MTP layers, in no step unless
+    they draft.
 
     Operations, each of one token: dense_operations, expert_operations (its own experts), head_operations (in
     a prompt only the last token has them; in a verification of drafts each), attention_operations (at this
