@@ -50,7 +50,7 @@ class Tuned:
 def tune(world: World, seed: int) -> Tuned:
     machine = Machine(world, seed)
     search = Search(ITL, world.choices, first=[{}], seed=seed)
-    found = search_half(world, search, machine, SEARCH_BLOCKS, seed=seed)
+    found = search_half(world, search, machine, SEARCH_BLOCKS)
     settings = found.trials[found.picked].settings
     finding = confirm_half(machine, settings, ROUNDS, seed) if found.picked else None
     return Tuned(found, finding, lost_the_best(world, found))

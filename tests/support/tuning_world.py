@@ -94,11 +94,9 @@ class Found:
     blocks: int
 
 
-def search_half(
-    world: World, search: Proposes, machine: Machine, blocks: int, *, seed: int = 0, goal: Goal = ITL
-) -> Found:
+def search_half(world: World, search: Proposes, machine: Machine, blocks: int, *, goal: Goal = ITL) -> Found:
     """As the tuner does it, each block costing the same."""
-    race = Race(goal, seed)
+    race = Race(goal)
     trials: list[Trial] = []
     exhausted = False
     while True:

@@ -93,6 +93,15 @@ def test_too_few_whole_rounds(tuned: list[Measured]) -> None:
     assert "no verdict" in found.sentence
 
 
+def test_what_fails_more_often_is_no_gain() -> None:
+    default = single(20.0, 20.0, 20.0, 20.0, 20.0)
+    found = gain(default, [*single(10.0, 10.1, 9.9, 10.0), FAILED], ITL)
+    assert not found.real
+    assert found.gain is not None
+    assert found.sentence.startswith("no gain, however fast: the tuned settings failed in 1 rounds more")
+    assert gain([*default[:4], FAILED], [*single(10.0, 10.1, 9.9, 10.0), FAILED], ITL).real
+
+
 def test_goodput_is_a_ratio_of_means_with_fiellers_interval() -> None:
     """R is in the interval where a paired t test does not refuse mean(tuned - R default) = 0."""
     default, tuned = [2.0, 2.3, 1.8, 2.1], [3.1, 3.0, 2.7, 3.4]

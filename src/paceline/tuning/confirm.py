@@ -32,7 +32,8 @@ _POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """gain: None where fewer than three rounds are whole. real: the interval is clear of 1, to the good.
+    """gain: None where fewer than three rounds are whole. real: the interval is clear of 1, to the good, and
+    the tuned side failed in no more rounds than the defaults.
 
     sentence: all of it in words. rounds_needed: rounds in all that would show a gain of the size seen; None
     where it is shown, where there is none, or where more than MOST_ROUNDS would be needed.
@@ -49,7 +50,7 @@ class _Rounds:
     """default, tuned: the metric, a round each, float64[n], over the prompts that both sides answered.
 
     requests: values of both sides in them. unpaired: values left out for want of a partner. lost: rounds left
-    out.
+    out. failed: rounds in which the tuned side failed and the defaults did not, less those the other way.
     """
 
     default: Floats
@@ -57,6 +58,7 @@ class _Rounds:
     requests: int
     unpaired: int
     lost: int
+    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +113,38 @@ def gain(
         count,
         rounds.requests,
     )
-    real = found.lo > 1.0 or (math.isinf(found.ratio) and found.lo >= 1.0)
-    needed = None if real else _rounds_needed(found, count, looks)
+    clear = found.lo > 1.0 or (math.isinf(found.ratio) and found.lo >= 1.0)
+    if clear and rounds.failed > 0:
+        sentence = (
+            f"no gain, however fast: the tuned settings failed in {rounds.failed} rounds more than the "
+        )
+        return Finding(result, False, f"{sentence}defaults{_aside(rounds)}", None)
+    real, needed = clear, None if clear else _rounds_needed(found, count, looks)
     return Finding(result, real, _sentence(result, goal, needed, real=real) + _aside(rounds), needed)
 
 
 def _rounds(default_blocks: Sequence[Measured], tuned_blocks: Sequence[Measured], goal: Goal) -> _Rounds:
     middle = _middle(goal)
     defaults, tuned = [], []
-    requests = unpaired = lost = 0
+    requests = unpaired = lost = failed = 0
     for a, b in zip(default_blocks, tuned_blocks, strict=False):
         shared = sorted(a.values.keys() & b.values.keys()) if a.failure is b.failure is None else []
         pairs = [(a.values[key], b.values[key]) for key in shared]
         whole = [(x, y) for x, y in pairs if goal.counts(x) and goal.counts(y)]
         if not whole:
             lost += 1
+            failed += _came_to_nothing(b, goal) - _came_to_nothing(a, goal)
             continue
         unpaired += len(a.values.keys() | b.values.keys()) - len(whole)
         requests += 2 * len(whole)
         defaults.append(middle(np.array([x for x, _ in whole])))
         tuned.append(middle(np.array([y for _, y in whole])))
     lost += abs(len(default_blocks) - len(tuned_blocks))
-    return _Rounds(np.array(defaults), np.array(tuned), requests, unpaired, lost)
+    return _Rounds(np.array(defaults), np.array(tuned), requests, unpaired, lost, failed)
+
+
+def _came_to_nothing(block: Measured, goal: Goal) -> bool:
+    return block.failure is not None or not any(map(goal.counts, block.values.values()))
 
 
 def _middle(goal: Goal) -> Callable[[Floats], float]:

@@ -114,7 +114,7 @@ class Tuner:
         if self.tuning.pick is not None:
             return
         search = Search(self.goal, self.choices, first=self.first, seed=self.tuning.seed)
-        race = Race(self.goal, seed=self.tuning.seed)
+        race = Race(self.goal)
         budget_s = SEARCH_SHARE * self.tuning.budget_s
         exhausted = False
         while True:
