@@ -26,12 +26,14 @@ FAMILY = ("--children", "1", "--far-children", "2")
 class Parent:
     """A program that has an engine. log: of the engine; marks: of the engines that it was seen to have."""
 
-    def __init__(self, how: str, log: Path, argv: list[str], *, limit_bytes: int | None = None) -> None:
+    def __init__(
+        self, how: str, log: Path, argv: list[str], *, grace_s: float, limit_bytes: int | None
+    ) -> None:
         self.log = log
         self.port = int(argv[argv.index("--port") + 1])
         self.marks: set[str] = set()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.standins.parent", how, str(log), *argv],
+            [sys.executable, "-m", "tests.support.standins.parent", how, str(log), str(grace_s), *argv],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
@@ -91,10 +93,15 @@ class Parent:
 
 @contextmanager
 def parent(
-    how: str, folder: Path, *options: str, argv: list[str] | None = None, limit_bytes: int | None = None
+    how: str,
+    folder: Path,
+    *options: str,
+    argv: list[str] | None = None,
+    grace_s: float = 60.0,
+    limit_bytes: int | None = None,
 ) -> Iterator[Parent]:
     command = argv or [*BEGIN, "--port", str(free_port()), *options]
-    made = Parent(how, folder / "engine.log", command, limit_bytes=limit_bytes)
+    made = Parent(how, folder / "engine.log", command, grace_s=grace_s, limit_bytes=limit_bytes)
     try:
         yield made
     finally:
@@ -127,17 +134,15 @@ def mark_of(pid: int) -> str:
 
 def test_the_parent_is_killed_and_the_engine_heeds_no_signal(tmp_path: Path) -> None:
     """Only the guardian is left to know of it, and waits its grace."""
-    with parent("serve", tmp_path, "--ignore-term", *FAMILY) as one:
+    with parent("serve", tmp_path, "--ignore-term", *FAMILY, grace_s=0.2) as one:
         engine = one.ready()
         guardian = one.guardian(engine)
         one.end(signal.SIGKILL)
-        # To be told twice is to end at once.
-        os.kill(guardian, signal.SIGTERM)
         one.nothing_is_left(engine, guardian)
 
 
 def test_the_guardian_is_killed_and_the_engine_comes_up_again(tmp_path: Path) -> None:
-    with parent("serve", tmp_path, "--ignore-term", *FAMILY) as one:
+    with parent("serve", tmp_path, "--ignore-term", *FAMILY, grace_s=0.2) as one:
         engine = one.ready()
         first = one.marks.copy()
         os.kill(one.guardian(engine), signal.SIGKILL)
@@ -146,7 +151,6 @@ def test_the_guardian_is_killed_and_the_engine_comes_up_again(tmp_path: Path) ->
         assert again != engine
         assert not any(marked(mark) for mark in first)
         assert status(f"http://127.0.0.1:{one.port}/health", 10.0) == 200
-        one.process.send_signal(signal.SIGTERM)
         one.end(signal.SIGTERM)
         one.nothing_is_left(engine, again)
 
@@ -169,6 +173,19 @@ def test_parent_and_guardian_are_killed_at_once(tmp_path: Path) -> None:
         for pid in (one.process.pid, guardian):
             os.kill(pid, signal.SIGKILL)
         one.nothing_is_left(engine)
+
+
+def test_the_parent_is_killed_and_a_fork_of_it_lives(tmp_path: Path) -> None:
+    """The fork has the guardian's socket open still, so that its end says nothing."""
+    with parent("fork", tmp_path, *FAMILY) as one:
+        engine = one.ready()
+        fork: int = one.event("forked")["pid"]
+        try:
+            one.end(signal.SIGKILL)
+            one.nothing_is_left(engine)
+            assert living([fork]) == [fork]
+        finally:
+            os.kill(fork, signal.SIGKILL)
 
 
 def test_two_at_once_end_each_for_itself(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def test_from_its_start_to_its_end(tmp_path: Path) -> None:
     with started(tmp_path / "log") as engine:
         assert engine.look()
         assert not engine.wait(0.01)
+        assert not engine.ended
         assert [one.pid for one in engine.processes()] == [engine.pid]
-        assert engine.exit_code is None
         engine.stop()
         assert (engine.exit_code, engine.tail, engine.lost) == (-signal.SIGTERM, "ready\n", False)
         assert not engine.look()
@@ -138,7 +138,13 @@ def test_a_log_that_is_dropped_is_noted_and_counted(tmp_path: Path) -> None:
     log.symlink_to("/dev/full")
     engine = Guarded(Command((*BEGIN, "--port", str(free_port()), "--flood-bytes", "300000")), log)
     notes: list[str] = []
-    until(lambda: engine.look() and bool(notes.extend(engine.take_notes()) or notes), "no note")
+
+    def noted() -> bool:
+        engine.look()
+        notes.extend(engine.take_notes())
+        return bool(notes)
+
+    until(noted, "no note")
     assert "No space left" in notes[0]
     assert engine.take_notes() == []
     engine.kill()

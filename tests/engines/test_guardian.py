@@ -144,31 +144,6 @@ def test_the_end_of_the_socket_is_an_order_to_stop(guarded: Spoken, options: lis
     guarded.all_ended()
 
 
-def test_the_end_of_paceline_counts_though_a_copy_of_its_socket_lives(tmp_path: Path) -> None:
-    """Paceline forks (a pool of workers, say), and dies: the fork has the socket open still."""
-    log = tmp_path / "engine.log"
-    with spoken(tmp_path / "unused.log") as holder:
-        read, write = os.pipe()
-        paceline = os.fork()
-        if paceline == 0:
-            # Whatever happens here, these tests do not go on twice.
-            try:
-                made = Spoken(log)
-                made.order()
-                made.wait_for("ready")
-                os.write(write, f"{made.mark} {os.fork()}\n".encode())
-                signal.pause()
-            finally:
-                os._exit(1)
-        mark, fork = os.read(read, 200).decode().split()
-        os.kill(paceline, signal.SIGKILL)
-        os.waitpid(paceline, 0)
-        until(lambda: not [pid for pid in marked(mark) if pid != int(fork)], "the engine lives on")
-        assert living([int(fork)]) == [int(fork)]
-        os.kill(int(fork), signal.SIGKILL)
-        assert holder.process.poll() is None
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_guardian_that_is_told_to_end_ends_the_engine_softly(
     guarded: Spoken, number: signal.Signals

@@ -17,8 +17,6 @@ from paceline.engines.supervise import Event, Supervisor, Times
 from paceline.errors import UsageError
 from tests.support.standin import is_free, living, plan, said_pids, until
 
-SOON = {"first_pause_s": 0.01, "longest_pause_s": 0.02}
-
 
 class Seen:
     """Events of a supervisor, and what is done at each kind."""
@@ -42,7 +40,8 @@ class Seen:
 
 
 def supervised(asked: LaunchPlan, log: Path, seen: Seen, *, most: int = 5, times: Times | None = None) -> int:
-    return Supervisor(asked, log, events=seen, times=times, pauses=Restarts(most, **SOON)).run()
+    pauses = Restarts(most, first_pause_s=0.01, longest_pause_s=0.02)
+    return Supervisor(asked, log, events=seen, times=times, pauses=pauses).run()
 
 
 def end(_: Event) -> None:
@@ -57,7 +56,11 @@ def kill_engine(event: Event) -> None:
 def first_then(*acts: Callable[[Event], None]) -> Callable[[Event], None]:
     """At the first event the first act, and so on; the last for all others."""
     left = list(acts)
-    return lambda event: (left.pop(0) if len(left) > 1 else left[0])(event)
+
+    def act(event: Event) -> None:
+        (left.pop(0) if len(left) > 1 else left[0])(event)
+
+    return act
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -181,7 +181,7 @@ class _Guardian:
         return bool(data)
 
     def _reap(self) -> bool:
-        """Look at all that have ended, adopted ones too. True when there is none, living or ended, any more."""
+        """Look at all that have ended, adopted ones too. True when there is none, living or ended."""
         if self._engine is not None and self._exit_code is None:
             found = os.waitid(os.P_PID, self._engine, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if found is not None:

@@ -116,8 +116,8 @@ def belonging(mark: str, roots: Iterable[int], known: Iterable[Process] = ()) ->
 def kill(target: Process) -> None:
     """Kill a process and its group, unless it has ended: never another one that has its id since.
 
-    A group is killed at a stroke, so that one that starts others without end cannot run ahead; it is never the
-    group of this process.
+    A group is killed at a stroke, so that one that starts others without end cannot run ahead; it is never
+    the group of this process.
     """
     try:
         handle = os.pidfd_open(target.pid)
@@ -140,7 +140,7 @@ def end_all(
 ) -> list[Process]:
     """Kill until none is left, those too that they start meanwhile. Returns what withstands for so long.
 
-    none_left: what knows better than an empty list, which one that starts others without end may slip through.
+    none_left: what knows better than an empty list, which one that starts others without end may escape.
     """
     until = time.monotonic() + wait_s
     while True:

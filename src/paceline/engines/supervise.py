@@ -43,8 +43,8 @@ class Times:
     """grace_s: between being asked to end and being killed; loading_grace_s: of an engine that still loads.
 
     hung_after_s: an engine whose health URL has no answer at all for so long is killed, and started again.
-    None for never: a busy engine may be slow to say that it is well, and must not be killed for it. look_s: how
-    often it is asked.
+    None for never: a busy engine may be slow to say that it is well, and must not be killed for it. look_s:
+    how often it is asked.
     ready_timeout_s: None takes the adapter's.
     """
 

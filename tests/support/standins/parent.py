@@ -1,11 +1,13 @@
 """A program that has an engine, and is ended in every way.
 
-    python -m tests.support.standins.parent serve|run LOG GRACE_S ENGINE-COMMAND... --port N ...
+    python -m tests.support.standins.parent serve|run|fork LOG GRACE_S ENGINE-COMMAND... --port N ...
 
 Says each event as a line of JSON.
 """
 
 import json
+import os
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -37,6 +39,13 @@ def main() -> None:
         sys.exit(Supervisor(asked, Path(log), events=tell, times=times, pauses=pauses).run())
     with running(asked, log=Path(log), watch=lambda text: say("progress", text)) as engine:
         say("ready", engine.endpoint, engine.pid)
+        if how == "fork":
+            # As a pool of workers does: a copy of all that is open, the guardian's socket too.
+            child = os.fork()
+            if child == 0:
+                while True:
+                    signal.pause()
+            say("forked", pid=child)
         time.sleep(3_600)
 
 
