@@ -98,7 +98,7 @@ def test_what_fails_more_often_is_no_gain() -> None:
     found = gain(default, [*single(10.0, 10.1, 9.9, 10.0), FAILED], ITL)
     assert not found.real
     assert found.gain is not None
-    assert found.sentence.startswith("no gain, however fast: the tuned settings failed in 1 rounds more")
+    assert found.sentence.startswith("no gain, however fast: the tuned settings failed in 1 more round than")
     assert gain([*default[:4], FAILED], [*single(10.0, 10.1, 9.9, 10.0), FAILED], ITL).real
 
 

@@ -115,10 +115,9 @@ def gain(
     )
     clear = found.lo > 1.0 or (math.isinf(found.ratio) and found.lo >= 1.0)
     if clear and rounds.failed > 0:
-        sentence = (
-            f"no gain, however fast: the tuned settings failed in {rounds.failed} rounds more than the "
-        )
-        return Finding(result, False, f"{sentence}defaults{_aside(rounds)}", None)
+        more = f"{rounds.failed} more {'round' if rounds.failed == 1 else 'rounds'} than the defaults"
+        sentence = f"no gain, however fast: the tuned settings failed in {more}{_aside(rounds)}"
+        return Finding(result, False, sentence, None)
     real, needed = clear, None if clear else _rounds_needed(found, count, looks)
     return Finding(result, real, _sentence(result, goal, needed, real=real) + _aside(rounds), needed)
 
