@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from paceline.advisor.answers import Answer, answers_of
 from paceline.advisor.equivalence_runs import equivalence_of
 from paceline.engines.chat import has_chat_template
+from paceline.engines.engine import EngineName
 from paceline.engines.plan import LaunchPlan
 from paceline.engines.profile import Sameness
 from paceline.engines.run import running
@@ -44,6 +45,9 @@ _SEED = 1
 _TIMEOUT_NS = 900_000_000_000
 _MOST_BYTES = 1_000_000
 _READER = TypeAdapter(Sameness)
+# A prompt that is found in a cache is computed otherwise than one that is read, and near-ties then fall
+# otherwise: that would look like a side that does not repeat itself.
+_WITHOUT_CACHE: Mapping[EngineName, Mapping[str, Any]] = {"llama.cpp": {"cache_prompt": False}}
 # How much room there is, which follows what happens to be free at a start, and changes no answer that fits.
 _ROOM = frozenset(
     {
@@ -183,6 +187,7 @@ def _job(plan: LaunchPlan, endpoint: str, protocol: Protocol, prompts: int, outp
             "temperature": 0,
             "unique_prefix": False,
             "seed": _SEED,
+            "extra": _WITHOUT_CACHE.get(plan.adapter.name, {}),
             "equivalence": {"texts": prompts, "passes": _PASSES},
         },
         "sameness",
