@@ -96,3 +96,14 @@ def test_each_setting_and_choice_is_an_option_of_the_release() -> None:
                 assert all(
                     not option.choices or one is None or one in option.choices for one in choice.values
                 )
+
+
+def test_the_tiers_own_comes_first() -> None:
+    for facts in (model(16 * 10**9), model(16 * 10**9, extra_heads=1)):
+        for tier in ("standard", "fast", "ultra"):
+            own = tier_settings(tier, facts, machine(4)).values
+            drafts = own.get("speculative-algorithm")
+            for choice in search_space(tier, facts, machine(4)):
+                idle = choice.only_with is not None and drafts not in choice.only_with[1]
+                standing = own.get(choice.option)
+                assert idle or standing in (None, choice.values[0]) or choice.option == "max-running-requests"

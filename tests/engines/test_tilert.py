@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.engines.engine import Address, Installed
+from paceline.engines.engine import Address, Installed, Settings
 from paceline.engines.tilert import OPTIONS, TileRt
 from paceline.errors import ConfigError
 from tests.support.big_models import machine, model
@@ -38,7 +38,11 @@ def test_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_whole_command_with_several_nodes() -> None:
-    settings = {"vllm-url": "http://a:8000", "decode": "b:5556:5557, c:5556:5557", "queue-timeout": 0}
+    settings: Settings = {
+        "vllm-url": "http://a:8000",
+        "decode": "b:5556:5557, c:5556:5557",
+        "queue-timeout": 0,
+    }
     assert TileRt().command(FOUND, "/models/glm", "glm", HERE, settings).shown() == (
         "/env/bin/python -m tilert.pd_vllm.pd_router --model-path /models/glm --host 127.0.0.1 --port 28001"
         " --vllm-url http://a:8000 --decode b:5556:5557 c:5556:5557 --queue-timeout 0"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.engines.engine import Address, Installed
+from paceline.engines.engine import Address, Installed, Settings
 from paceline.engines.vllm import Vllm, for_processors
 from paceline.errors import ConfigError
 from tests.support.big_models import machine, model
@@ -38,7 +38,12 @@ def test_a_build_for_processors_by_its_release_or_its_package(tmp_path: Path) ->
 
 
 def test_the_whole_command() -> None:
-    settings = {"max-num-seqs": 4, "enforce-eager": True, "speculative-config.method": "ngram", "seed": None}
+    settings: Settings = {
+        "max-num-seqs": 4,
+        "enforce-eager": True,
+        "speculative-config.method": "ngram",
+        "seed": None,
+    }
     command = Vllm().command(FOUND, "/models/big", "big", HERE, settings)
     assert command.shown() == (
         "/env/bin/vllm serve /models/big --host 127.0.0.1 --port 28001 --served-model-name big"

@@ -3,6 +3,7 @@
 from paceline.engines.python_options import options_of
 from paceline.engines.space import Choice
 from paceline.engines.vllm_space import search_space
+from paceline.engines.vllm_tiers import gpu_settings
 from paceline.weights.model import ModelFacts
 from tests.support.big_models import machine, model
 
@@ -16,14 +17,14 @@ def test_standard_turns_batching_and_fast_turns_drafting() -> None:
     standard, fast = by_option("standard"), by_option("fast")
     assert "stream-interval" in standard
     assert "speculative-config.method" not in standard
-    assert fast["speculative-config.method"].values == (None, "ngram", "ngram_gpu")
-    assert fast["tensor-parallel-size"].values == (1, 2, 4)
+    assert fast["speculative-config.method"].values == ("ngram", "ngram_gpu", None)
+    assert fast["tensor-parallel-size"].values == (4, 2, 1)
 
 
 def test_own_heads_and_processors() -> None:
     heads = by_option("fast", model(10**9, extra_heads=1))["speculative-config.method"]
-    assert heads.values == (None, "mtp", "ngram", "ngram_gpu")
-    assert by_option("fast", gpus=0)["speculative-config.method"].values == (None, "ngram")
+    assert heads.values == ("mtp", "ngram", "ngram_gpu", None)
+    assert by_option("fast", gpus=0)["speculative-config.method"].values == ("ngram", None)
 
 
 def test_only_a_smaller_kv_may_change_the_output() -> None:
@@ -42,3 +43,15 @@ def test_all_are_options_of_the_release_with_values_that_it_takes() -> None:
             assert all(not option.choices or one is None or one in option.choices for one in choice.values)
             assert choice.only_with is None or choice.only_with[0] in found
             assert choice.why
+
+
+def test_the_tiers_own_comes_first() -> None:
+    for facts in (model(16 * 10**9), model(16 * 10**9, extra_heads=1)):
+        for tier in ("standard", "fast", "ultra"):
+            own = gpu_settings(tier, facts, machine(4)).values
+            for name, choice in by_option(tier, facts).items():
+                assert name not in own or choice.values[0] == own[name] or name == "max-num-seqs"
+
+
+def test_only_spreads_that_the_heads_allow() -> None:
+    assert by_option("fast", model(10**9), gpus=3)["tensor-parallel-size"].values == (2, 1)

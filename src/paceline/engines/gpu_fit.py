@@ -83,6 +83,14 @@ def kv_factor(model: ModelFacts, gpus: int) -> float:
     return max(1.0, gpus / heads) if heads else 1.0
 
 
+def spreads(model: ModelFacts | None, gpus: tuple[Gpu, ...]) -> tuple[int, ...]:
+    """Over how many GPUs a model may be split, the widest first."""
+    counts = range(len(gpus), 0, -1)
+    if model is None:
+        return tuple(count for count in counts if count & (count - 1) == 0)
+    return tuple(count for count in counts if _splits(model, count))
+
+
 def _splits(model: ModelFacts, count: int) -> bool:
     heads = max(model.kv_heads, default=0)
     return model.heads % count == 0 and (not heads or heads % count == 0 or count % heads == 0)

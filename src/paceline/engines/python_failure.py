@@ -106,7 +106,7 @@ _COMMON: tuple[Known, ...] = (
     ),
     (
         r"libcuda\.so\.1|Found no NVIDIA driver|No CUDA GPUs are available|Failed to infer device type"
-        r"|no NVIDIA GPU (?:is )?detected|NVML Shared Library Not Found",
+        r"|No accelerator \(CUDA[^)]*\) or platform plugin is available|NVML Shared Library Not Found",
         "it finds no GPU and no driver of one",
         _DRIVER.format(cpu=_CPU),
         True,

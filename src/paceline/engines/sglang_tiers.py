@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from paceline.engines.engine import Tier, TierSettings, Value
 from paceline.engines.gathered import Gathered
-from paceline.engines.gpu_fit import REQUEST_TOKENS, Fit, alike, fit, free_share
+from paceline.engines.gpu_fit import REQUEST_TOKENS, Fit, alike, fit, free_share, spreads
 from paceline.engines.machine import Gpu, Machine
 from paceline.engines.space import Choice
 from paceline.errors import ConfigError
@@ -60,7 +60,7 @@ def tier_settings(tier: Tier, model: ModelFacts | None, machine: Machine) -> Tie
 
 
 def search_space(tier: Tier, model: ModelFacts | None, machine: Machine) -> tuple[Choice, ...]:
-    """Choices for a tier: batching for `standard`; speculation and slots for the others."""
+    """Choices for a tier, its own value first: batching for `standard`; speculation and slots for others."""
     shared = (
         Choice("kv-cache-dtype", (None, "fp8_e4m3"), "half the KV to read and keep", may_change_output=True),
         Choice("attention-backend", (None, "fa3", "flashinfer", "triton"), "kernels of attention"),
@@ -73,25 +73,26 @@ def search_space(tier: Tier, model: ModelFacts | None, machine: Machine) -> tupl
             Choice("enable-mixed-chunk", (None, True), "prompts and answers in one step"),
             Choice("schedule-policy", (None, "lpm"), "requests that share a beginning come together"),
             Choice(
-                "schedule-conservativeness", (None, 0.3, 0.6), "how much room is kept for answers to come"
+                "schedule-conservativeness", (0.3, None, 0.6), "how much room is kept for answers to come"
             ),
             Choice("num-continuous-decode-steps", (None, 2, 4), "steps between two looks at the queue"),
             Choice("stream-interval", (None, 2, 4, 8), "tokens a chunk: fewer chunks cost less"),
         )
     heads = model is not None and model.extra_heads > 0
-    algorithms: tuple[str | None, ...] = (None, *(("NEXTN",) if heads else ()), "NGRAM")
-    spread = (1, *(count for count in (2, 4, 8) if count <= len(machine.gpus)))
+    algorithms = (*(("NEXTN",) if heads else ()), "NGRAM", None)
+    slots = (8, 1, 2, 4, 16) if tier == "fast" else (2, 1, 4, 8)
+    spread = spreads(model, alike(machine.gpus))
     own = (("NEXTN",) if heads else ()) and (
-        Choice(STEPS, (1, 2, 3, 4, 5), "guesses of the model's own heads", only_with=(ALGORITHM, ("NEXTN",))),
+        Choice(STEPS, (3, 1, 2, 4, 5), "guesses of the model's own heads", only_with=(ALGORITHM, ("NEXTN",))),
         Choice(TOPK, (1,), "no branches: a chain of guesses", only_with=(ALGORITHM, ("NEXTN",))),
     )
     return (
         *shared,
-        Choice(SLOTS, (1, 2, 4, 8, 16), "requests served at once: each further one slows the others"),
+        Choice(SLOTS, slots, "requests served at once: each further one slows the others"),
         *([Choice("tp-size", spread, "GPUs that share the weights")] if len(spread) > 1 else []),
         Choice(ALGORITHM, algorithms, "who drafts"),
         *own,
-        Choice(TOKENS, (4, 6, 8, 12, 16), "guesses a step", only_with=(ALGORITHM, ("NGRAM",))),
+        Choice(TOKENS, (8, 4, 6, 12, 16), "guesses a step", only_with=(ALGORITHM, ("NGRAM",))),
         Choice(BREADTH, (1,), "no branches: a chain of guesses", only_with=(ALGORITHM, ("NGRAM",))),
     )
 

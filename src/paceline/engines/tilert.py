@@ -57,6 +57,12 @@ _NODES = (
 )
 _KNOWN: tuple[Known, ...] = (
     (
+        r"HTTPConnectionPool\(host='(?P<host>[^']+)', port=(?P<port>\d+)\)",
+        "its node {host}:{port} does not answer",
+        "start that node, or name another; see its own log",
+        False,
+    ),
+    (
         r"cannot serve with these sampling defaults:\s*(?P<why>.+)",
         "the model's own sampling cannot be done by TileRT: {why}",
         "set generation-config=vllm, or the default-... that it names",

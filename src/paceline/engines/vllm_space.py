@@ -1,6 +1,7 @@
 """What the tuner may turn on vLLM."""
 
 from paceline.engines.engine import Tier
+from paceline.engines.gpu_fit import alike, spreads
 from paceline.engines.machine import Machine
 from paceline.engines.space import Choice
 from paceline.engines.vllm_speculation import LOOKUP_MAX, LOOKUP_MIN, METHOD, TOKENS
@@ -8,7 +9,7 @@ from paceline.weights.model import ModelFacts
 
 
 def search_space(tier: Tier, model: ModelFacts | None, machine: Machine, *, gpus: bool) -> tuple[Choice, ...]:
-    """Choices for a tier: batching for `standard`; speculation and slots for the others.
+    """Choices for a tier, its own value first: batching for `standard`; speculation and slots for others.
 
     gpus: whether it is a build for them.
     """
@@ -16,7 +17,9 @@ def search_space(tier: Tier, model: ModelFacts | None, machine: Machine, *, gpus
     shared = [
         Choice(
             "performance-mode",
-            (None, "interactivity", "throughput"),
+            ("throughput", None, "interactivity")
+            if tier == "standard"
+            else ("interactivity", None, "throughput"),
             "sizes of CUDA graphs, kinds of kernels",
         ),
         Choice("kv-cache-dtype", (None, "fp8"), "half the KV to read and keep", may_change_output=True),
@@ -32,24 +35,23 @@ def search_space(tier: Tier, model: ModelFacts | None, machine: Machine, *, gpus
             Choice("stream-interval", (None, 2, 4, 8), "tokens a chunk: fewer chunks cost less"),
         )
     heads = model is not None and model.extra_heads > 0
-    methods: tuple[str | None, ...] = (None, *(("mtp",) if heads else ()), *ngram)
-    drafting = tuple(one for one in methods if one is not None)
-    spread = (1, *(count for count in (2, 4, 8) if count <= len(machine.gpus)))
+    drafting = (*(("mtp",) if heads else ()), *ngram)
+    tokens = (2, 1, 3, 4, 6, 8, 12, 16) if heads else (8, 2, 3, 4, 6, 12, 16)
+    slots = (8, 1, 2, 4, 16) if tier == "fast" else (2, 1, 4, 8)
+    spread = spreads(model, alike(machine.gpus)) if gpus else ()
     return (
         *shared,
-        Choice(
-            "max-num-seqs", (1, 2, 4, 8, 16), "requests served at once: each further one slows the others"
-        ),
+        Choice("max-num-seqs", slots, "requests served at once: each further one slows the others"),
         *([Choice("tensor-parallel-size", spread, "GPUs that share the weights")] if len(spread) > 1 else []),
-        Choice(METHOD, methods, "who drafts"),
-        Choice(TOKENS, (1, 2, 3, 4, 6, 8, 12, 16), "guesses a step", only_with=(METHOD, drafting)),
+        Choice(METHOD, (*drafting, None), "who drafts"),
+        Choice(TOKENS, tokens, "guesses a step", only_with=(METHOD, drafting)),
         Choice(
             LOOKUP_MAX,
-            (3, 5, 8, 12),
+            (5, 3, 8, 12),
             "tokens that must have come before, at best",
             only_with=(METHOD, ngram),
         ),
         Choice(
-            LOOKUP_MIN, (1, 2, 3), "tokens that must have come before, at least", only_with=(METHOD, ngram)
+            LOOKUP_MIN, (2, 1, 3), "tokens that must have come before, at least", only_with=(METHOD, ngram)
         ),
     )

@@ -25,7 +25,7 @@ SGLANG_DEATHS = {
 }
 
 SGLANG_REFUSALS = {
-    "no-gpu": "RuntimeError: No CUDA GPUs are available",
+    "no-gpu": "RuntimeError: No accelerator (CUDA, XPU, HPU, NPU, MUSA, MPS) or platform plugin is available.",
     "architecture": "ValueError: The checkpoint you are trying to load has model type `nosuch` but Transformers does not recognize this architecture.",
     "missing": "OSError: nosuch is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'",
 }
