@@ -4,9 +4,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from paceline.engines import listeners as listening
+from paceline.engines import processes as described
 from paceline.engines.engine import Address
 from paceline.engines.listeners import _ip, check_port, listeners, strangers
 from paceline.errors import UsageError
@@ -79,6 +82,25 @@ def test_a_taken_port_is_refused_with_its_holder() -> None:
 def test_an_address_of_another_machine(host: str) -> None:
     with pytest.raises(UsageError, match="cannot listen on"):
         check_port(Address(host, free_port()))
+
+
+def test_a_name_is_taken_where_any_of_its_addresses_is() -> None:
+    port = free_port()
+    with holder("127.0.0.1", port), pytest.raises(UsageError, match="is taken"):
+        check_port(Address("localhost", port))
+    check_port(Address("localhost", port))
+
+
+def test_where_proc_does_not_tell_nobody_is_accused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    for module in (listening, described):
+        monkeypatch.setattr(module, "PROC", tmp_path / "none")
+    with holder("127.0.0.1", port):
+        assert strangers(Address("127.0.0.1", port), list) == []
+        with pytest.raises(UsageError, match=f"port {port} is taken: another process listens there"):
+            check_port(Address("127.0.0.1", port))
+    assert described.processes() == []
+    assert described.process(os.getpid()) is None
 
 
 def test_any_address_is_one_too() -> None:

@@ -98,7 +98,8 @@ class _Guardian:
         parent = os.getppid()
         try:
             handle = os.pidfd_open(parent)
-        except OSError:
+        except (OSError, AttributeError):
+            # An older kernel, or a Python that was built on one: the socket alone has to tell.
             return None
         if os.getppid() != parent:
             self._stop(self._grace_s)

@@ -1,5 +1,6 @@
 """Who listens on a port of this machine, as /proc tells."""
 
+import errno
 import os
 import socket
 import sys
@@ -10,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from paceline.engines.engine import Address
-from paceline.engines.processes import PROC, command_name
+from paceline.engines.processes import PROC, command_name, processes
 from paceline.errors import UsageError
 
 _LISTEN = "0A"
@@ -27,25 +28,40 @@ class Listener:
 
 def check_port(address: Address) -> None:
     """Raise UsageError where the address cannot be had: taken, and by whom; not of this machine; root's."""
-    where = f"{address.host or '0.0.0.0'}:{address.port}"
     try:
-        found = socket.getaddrinfo(address.host.strip("[]") or None, address.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(found[0], found[1], found[2]) as probe:
-            # As engines do: connections of an engine that has ended do not hold the port.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(found[4])
-            probe.listen(1)
-    except (OSError, OverflowError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        if isinstance(error, OSError) and "in use" in why:
-            who = ", ".join(_who(one) for one in listeners(address)) or "another process listens there"
-            raise UsageError(
-                f"port {address.port} is taken: {who}", "stop it, or give another --port"
-            ) from None
-        hint = "ports below 1024 are root's: give a higher one" if "denied" in why else None
-        raise UsageError(
-            f"cannot listen on {where}: {why}", hint or "give an address of this machine: --host 127.0.0.1"
-        ) from None
+        found = socket.getaddrinfo(
+            address.host.strip("[]") or None,
+            address.port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
+        )
+    except (OSError, UnicodeError) as error:
+        raise _refused(address, getattr(error, "strerror", None) or str(error)) from None
+    refused: list[OSError] = []
+    for family, kind, protocol, _, place in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                # As engines do: connections of an engine that has ended do not hold the port.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+                probe.listen(1)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                who = ", ".join(_who(one) for one in listeners(address)) or "another process listens there"
+                taken = f"port {address.port} is taken: {who}"
+                raise UsageError(taken, "stop it, or give another --port") from None
+            refused.append(error)
+    # A name may stand for an address of a kind that this machine has not.
+    if len(refused) == len(found):
+        raise _refused(address, refused[0].strerror or str(refused[0]))
+
+
+def _refused(address: Address, why: str) -> UsageError:
+    root = "ports below 1024 are root's: give a higher one" if "denied" in why else None
+    return UsageError(
+        f"cannot listen on {address.host or '0.0.0.0'}:{address.port}: {why}",
+        root or "give an address of this machine: --host 127.0.0.1",
+    )
 
 
 def listeners(address: Address) -> list[Listener]:
@@ -128,15 +144,13 @@ def _holders(inodes: set[int]) -> dict[int, int]:
     """Sockets, and a process that holds each, where it can be seen."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
     found: dict[int, int] = {}
-    for folder in PROC.iterdir() if wanted else ():
+    for one in processes() if wanted else ():
         if len(found) == len(wanted):
             break
-        if not folder.name.isdecimal():
-            continue
         with suppress(OSError):
-            for handle in os.scandir(folder / "fd"):
+            for handle in os.scandir(PROC / str(one.pid) / "fd"):
                 with suppress(OSError):
                     inode = wanted.get(os.readlink(handle.path))  # noqa: PTH115
                     if inode is not None:
-                        found.setdefault(inode, int(folder.name))
+                        found.setdefault(inode, one.pid)
     return found

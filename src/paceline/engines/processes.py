@@ -54,8 +54,12 @@ def process(pid: int) -> Process | None:
 
 
 def processes() -> list[Process]:
-    """All that there are now."""
-    found = (process(int(name)) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208
+    """All that there are now; none where /proc does not tell."""
+    try:
+        names = os.listdir(PROC)  # noqa: PTH208
+    except OSError:
+        return []
+    found = (process(int(name)) for name in names if name.isdecimal())
     return [one for one in found if one is not None]
 
 
@@ -119,20 +123,14 @@ def kill(target: Process) -> None:
     A group is killed at a stroke, so that one that starts others without end cannot run ahead; it is never
     the group of this process.
     """
-    try:
-        handle = os.pidfd_open(target.pid)
-    except OSError:
+    now = process(target.pid)
+    if now is None or now.started != target.started:
         return
-    try:
-        now = process(target.pid)
-        if now is not None and now.started == target.started:
-            with suppress(OSError):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-            if now.group != os.getpgrp():
-                with suppress(OSError):
-                    os.killpg(now.group, signal.SIGKILL)
-    finally:
-        os.close(handle)
+    with suppress(OSError):
+        os.kill(now.pid, signal.SIGKILL)
+    if now.group != os.getpgrp():
+        with suppress(OSError):
+            os.killpg(now.group, signal.SIGKILL)
 
 
 def end_all(
