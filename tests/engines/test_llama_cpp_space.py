@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from paceline.engines import llama_cpp_space
 from paceline.engines.llama_cpp_options import Options, read_help
 from paceline.engines.llama_cpp_space import search_space
 from paceline.weights.model import ModelFacts
@@ -19,6 +20,11 @@ def options() -> Options:
     found = read_help(HELP.read_text())
     assert found is not None
     return found
+
+
+@pytest.fixture(autouse=True)
+def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama_cpp_space, "huge_pages", lambda: True)
 
 
 @pytest.fixture
@@ -70,4 +76,5 @@ def test_an_older_build_without_speculation_has_the_rest(facts: ModelFacts) -> N
     older = read_help(OLDER)
     assert older is not None
     made = search_space("fast", facts, SMALL, older)
-    assert [(one.option, one.values) for one in made] == [("flash-attn", (True, None))]
+    assert [(one.option, one.values) for one in made] == [("no-mmap", (True, None))]
+    assert not search_space("fast", facts, ACCELERATED, older)

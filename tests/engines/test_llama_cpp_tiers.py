@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from paceline.engines import llama_cpp_tiers
 from paceline.engines.llama_cpp_memory import needs_bytes
 from paceline.engines.llama_cpp_options import Options, read_help
 from paceline.engines.llama_cpp_tiers import tier_settings
@@ -25,6 +26,11 @@ def options() -> Options:
     found = read_help(HELP.read_text())
     assert found is not None
     return found
+
+
+@pytest.fixture(autouse=True)
+def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama_cpp_tiers, "huge_pages", lambda: True)
 
 
 @pytest.fixture
@@ -89,6 +95,19 @@ def test_a_model_that_a_gpu_holds_goes_there_whole(options: Options, facts: Mode
     little = replace(ACCELERATED, gpus=(Gpu("small", GIB, facts.weight_bytes, "8.6"),))
     # Else the engine finds how many layers fit.
     assert "gpu-layers" not in tier_settings("fast", facts, little, options).values
+
+
+def test_weights_lie_in_huge_pages_where_the_kernel_has_them(
+    monkeypatch: pytest.MonkeyPatch, options: Options, facts: ModelFacts
+) -> None:
+    older = read_help(OLDER)
+    for tier in ("standard", "fast"):
+        assert tier_settings(tier, facts, SMALL, options).values["load-mode"] == "none"
+        assert tier_settings(tier, facts, SMALL, older).values["no-mmap"] is True
+        # The weights are not in this memory.
+        assert "load-mode" not in tier_settings(tier, facts, ACCELERATED, options).values
+    monkeypatch.setattr(llama_cpp_tiers, "huge_pages", lambda: False)
+    assert "load-mode" not in tier_settings("fast", facts, SMALL, options).values
 
 
 def test_prompts_are_kept_in_a_part_of_what_is_left(options: Options, facts: ModelFacts) -> None:

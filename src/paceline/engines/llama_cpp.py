@@ -15,6 +15,7 @@ from paceline.engines.engine import (
 from paceline.engines.llama_cpp_failure import read_failure
 from paceline.engines.llama_cpp_find import find_llama_server
 from paceline.engines.llama_cpp_options import Options, options_of
+from paceline.engines.llama_cpp_pages import with_huge_pages
 from paceline.engines.llama_cpp_space import search_space
 from paceline.engines.llama_cpp_tiers import tier_settings
 from paceline.engines.machine import Machine
@@ -107,7 +108,13 @@ class LlamaCpp:
         """The whole command: a model that is a path as `--model`, any other name as one of a hub."""
         path = Path(model)
         options = options_of(installed)
-        argv = [*installed.argv, "--model" if path.exists() else "--hf-repo", model, "--alias", served_name]
+        argv = [
+            *with_huge_pages(installed.argv, settings),
+            "--model" if path.exists() else "--hf-repo",
+            model,
+            "--alias",
+            served_name,
+        ]
         argv += ["--host", address.host or "0.0.0.0", "--port", str(address.port)]
         for name, value in settings.items():
             _refuse(name, ())

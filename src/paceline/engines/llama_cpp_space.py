@@ -2,6 +2,7 @@
 
 from paceline.engines.engine import Tier, Value
 from paceline.engines.llama_cpp_options import Options
+from paceline.engines.llama_cpp_pages import huge_pages
 from paceline.engines.machine import Machine
 from paceline.engines.space import Choice
 from paceline.weights.model import ModelFacts
@@ -54,7 +55,7 @@ def _latency(model: ModelFacts | None, machine: Machine) -> list[Choice]:
             else []
         ),
         Choice("threads", _threads(machine), "cores of a step of decoding"),
-        Choice("flash-attn", ("on", "off"), "attention in one pass, or in several"),
+        *_loading(machine),
     ]
 
 
@@ -65,6 +66,7 @@ def _throughput(machine: Machine) -> list[Choice]:
         Choice("batch-size", (512, 128, 2048), "tokens that a step of all requests takes at most"),
         Choice("ubatch-size", (None, 128, 256, 1024), "tokens that go through the model together"),
         Choice("threads", _threads(machine), "cores of a step of decoding"),
+        *_loading(machine),
         Choice("kv-unified", (True, None), "one KV cache for all requests, or a share for each"),
         Choice("flash-attn", (None, "on", "off"), "attention in one pass, or in several"),
         Choice(
@@ -79,6 +81,14 @@ def _throughput(machine: Machine) -> list[Choice]:
             may_change_output=True,
         ),
     ]
+
+
+def _loading(machine: Machine) -> list[Choice]:
+    """By the name that this build has for it; see llama_cpp_pages."""
+    if machine.gpus or not huge_pages():
+        return []
+    why = "weights in huge pages of memory, or in the mapped file"
+    return [Choice("load-mode", ("none", None), why), Choice("no-mmap", (True, None), why)]
 
 
 def _threads(machine: Machine) -> tuple[Value, ...]:

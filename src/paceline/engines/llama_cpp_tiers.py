@@ -5,6 +5,7 @@ from dataclasses import replace
 from paceline.engines.engine import Tier, TierSettings, Value
 from paceline.engines.llama_cpp_memory import cache_of, needs_bytes
 from paceline.engines.llama_cpp_options import Options
+from paceline.engines.llama_cpp_pages import huge_pages
 from paceline.engines.machine import Machine
 from paceline.engines.memory import longest_context, room_bytes
 from paceline.weights.model import ModelFacts
@@ -68,12 +69,22 @@ def tier_settings(
     if machine.gpus and model is not None and model.weight_bytes < _SHARE * _gpu_bytes(machine):
         layers: Value = "all" if made.says("gpu-layers", "'all'") else 999
         made.add("gpu-layers", layers, "every layer on the GPU, which holds them all")
+    elif not machine.gpus and huge_pages():
+        _load_weights(made)
     if tier == "standard":
         _standard(made, model, machine)
     else:
         _fast(made, model, machine)
     made.add("metrics", True, "the server's own figures, which reports show")
     return TierSettings(made.values, made.why, None if model is None else needs_bytes(model, made.values))
+
+
+def _load_weights(made: _Set) -> None:
+    why = "weights in huge pages of memory, which are read faster than a mapped file"
+    if made.says("load-mode", "no special loading mode"):
+        made.add("load-mode", "none", why)
+    else:
+        made.add("no-mmap", True, why)
 
 
 def _standard(made: _Set, model: ModelFacts | None, machine: Machine) -> None:
