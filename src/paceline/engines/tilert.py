@@ -1,7 +1,7 @@
 """TileRT: the router of release 0.1.6.post3, in front of decode nodes and a vLLM that reads prompts.
 
 TileRT decodes one request at a time on eight GPUs of one node (B200), models of two families, and has no
-server before 0.1.5 (docs/reference/engines.md). From then on three kinds of process serve together: vLLM reads
+server before 0.1.5 (docs/reference/engines.md). Since then three kinds of process serve together: vLLM reads
 prompts and sends their KV over, decode nodes write the answers (`python -m tilert.pd_vllm.decode_server`), a
 router speaks to clients. The nodes hold their GPUs for long and lie on several machines: their owner starts
 them. What this adapter starts is the router.
