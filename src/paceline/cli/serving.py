@@ -190,14 +190,16 @@ class _Events:
             return
         name = self._serving.served.name
         offer = replace(_offer(wanted, self._plan, name), protocol=_protocols(self._plan))
+        if not wanted.keep:
+            # Before it is so: whenever this process is killed, whoever cleans up knows where to look.
+            self._serving.update(registered=str(wanted.file.expanduser().absolute()))
         try:
             made = register(wanted.file, offer, gateway_check)
         except UsageError as error:
             # It was fine before the start, so somebody is at work on it: the model is served all the same.
             talk(f"not registered: {error.message}")
+            self._serving.update(registered=None)
             return
-        if not wanted.keep:
-            self._serving.update(registered=str(wanted.file.expanduser().absolute()))
         if made:
             talk(f"there was no config, so this is one: paceline gateway --config {wanted.file}")
         talk(f"offer {name} of model {offer.model} is in {wanted.file}")
