@@ -50,25 +50,27 @@ def table(entries: Sequence[Entry], width: int | None) -> list[str]:
 def clean_up(entries: Sequence[Entry]) -> None:
     """Forget servers whose processes are gone, and take their offers out of the gateway's config."""
     for entry in entries:
-        if not entry.alive and forget(entry.served.name):
-            take_out(entry.served)
+        # The file last: as long as it is there the offer can be found.
+        if not entry.alive and take_out(entry.served):
+            forget(entry.served.name)
 
 
-def take_out(served: Served) -> None:
-    """A server's offer out of the gateway's config, and what that config lacks then. Never fails."""
+def take_out(served: Served) -> bool:
+    """A server's offer out of the gateway's config, and what that config lacks then; False: it stays there."""
     if served.registered is None:
-        return
+        return True
     file = Path(served.registered)
     try:
         problems = unregister(file, served.name, served.endpoint, gateway_check)
     except UsageError as error:
         talk(f"the offer {served.name} stays in {file}: {error.message}")
-        return
+        return False
     if problems is None:
-        return
+        return True
     talk(f"offer {served.name} is out of {file}")
     for one in problems:
         talk(f"  {clipped(one.said(file), 400)}: a running gateway keeps what it has until that is mended")
+    return True
 
 
 def stop_all(names: Sequence[str]) -> int:
