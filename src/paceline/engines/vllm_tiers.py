@@ -88,11 +88,11 @@ def _cpu_memory(made: Gathered, model: ModelFacts, slots: int, machine: Machine)
     if context < model.context_tokens:
         context = max(context // 256 * 256, 1)
         made.add("max-model-len", context, f"of {model.context_tokens} tokens, what the memory holds")
-    usual = slots * kv_bytes(model, min(REQUEST_TOKENS, context), "bf16", "bf16")
-    kv = min(max(kv_bytes(model, context, "bf16", "bf16"), usual), room)
-    made.add(
-        "kv-cache-memory-bytes", kv, f"one whole context, or {slots} requests of {REQUEST_TOKENS} tokens"
-    )
+    each = min(REQUEST_TOKENS, context)
+    whole, usual = kv_bytes(model, context, "bf16", "bf16"), slots * kv_bytes(model, each, "bf16", "bf16")
+    kv = min(max(whole, usual), room)
+    why = "one whole context" if whole >= usual else f"{slots} requests of {each} tokens"
+    made.add("kv-cache-memory-bytes", kv, f"the KV cache of {why}")
     return model.weight_bytes + kv
 
 
