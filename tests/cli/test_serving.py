@@ -2,18 +2,20 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from paceline.cli.serve_words import plan_lines, same_settings
-from paceline.cli.served_list import table
-from paceline.cli.serving import parse_price, parse_settings
+from paceline.cli.served_list import clean_up, gateway_check, table
+from paceline.cli.serving import known_price, parse_price, parse_settings
 from paceline.engines.engine import Adapter, Address, Command, Installed
 from paceline.engines.machine import Gpu, Machine
 from paceline.engines.plan import LaunchPlan
 from paceline.engines.profile import Gain, Profile, Sameness
-from paceline.engines.served import Entry, Served
+from paceline.engines.register import Offer, register
+from paceline.engines.served import Entry, Served, Serving, servers
 from paceline.errors import ConfigError
 from tests.support.standin import StandIn
 
@@ -139,3 +141,55 @@ def test_servers_in_a_table_within_a_width() -> None:
     assert narrow[1].endswith(".gguf")
     assert "ended (2 restarts)" in narrow[2]
     assert table(entries, None)[1].endswith(SERVED.model)
+    narrowest = table(entries, 80)
+    assert max(map(len, narrowest)) <= 80
+    assert "MODEL" not in narrowest[0]
+
+
+def test_an_offer_that_cannot_be_taken_out_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    config = tmp_path / "paceline.toml"
+    config.mkdir()
+    with Serving.claim(replace(SERVED, registered=str(config))) as serving:
+        # As a kill leaves it: the lock is free, the file says what it said.
+        serving.update(state="gave up")
+    clean_up(servers())
+    assert "the offer gemma-fast stays in" in capsys.readouterr().err
+    assert len(servers()) == 1
+    config.rmdir()
+    offer = Offer("gemma-fast", "gemma", SERVED.endpoint, ("openai-chat",), "fast")
+    register(config, offer, gateway_check)
+    clean_up(servers())
+    assert servers() == []
+    assert "gemma-fast" not in config.read_text()
+
+
+PRICES = """\
+schema = "paceline.prices/1"
+
+[[price]]
+model = "model"
+tier = "fast"
+input_usd_per_mtok = 0.5
+output_usd_per_mtok = 2
+as_of = 2026-11-30
+
+[[price]]
+model = "hourly"
+usd_per_gpu_hour = 2
+gpus = 1
+as_of = 2026-11-30
+"""
+
+
+def test_a_price_of_tokens_is_the_offers_and_one_by_the_hour_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PACELINE_HOME", str(tmp_path))
+    assert known_price(PLAN, "model-fast") is None
+    (tmp_path / "prices.toml").write_text(PRICES)
+    assert known_price(PLAN, "model-fast") == (0.5, 2.0)
+    assert known_price(replace(PLAN, tier="standard"), "model") is None
+    assert known_price(replace(PLAN, served_name="hourly"), "hourly-fast") is None

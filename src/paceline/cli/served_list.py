@@ -28,23 +28,24 @@ def gateway_check(file: Path) -> Sequence[Problem]:
 
 
 def table(entries: Sequence[Entry], width: int | None) -> list[str]:
-    """One line a server; within `width` columns the model is cut."""
+    """One line a server; within `width` columns the model is cut, or has to go."""
     rows = [("NAME", "STATE", "TIER", "ENGINE", "ENDPOINT", "MODEL")]
     for entry in entries:
         one = entry.served
         state = entry.state if not one.restarts else f"{entry.state} ({one.restarts} restarts)"
         rows.append((one.name, state, one.tier, one.engine, one.endpoint, one.model))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    room = None if width is None else max(width - sum(widths) - 2 * len(widths), _LEAST)
-    return [
-        "  ".join(
-            [
-                *(cell.ljust(size) for cell, size in zip(row[:5], widths, strict=True)),
-                row[5] if room is None or len(row[5]) <= room else f"...{row[5][3 - room :]}",
-            ]
-        ).rstrip()
-        for row in rows
-    ]
+    room = None if width is None else width - sum(widths) - 2 * len(widths)
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(size) for cell, size in zip(row[:5], widths, strict=True)]
+        model = row[5]
+        if room is None or (room >= _LEAST and len(model) <= room):
+            cells.append(model)
+        elif room >= _LEAST:
+            cells.append(f"...{model[3 - room :]}")
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def clean_up(entries: Sequence[Entry]) -> None:
@@ -56,7 +57,7 @@ def clean_up(entries: Sequence[Entry]) -> None:
 
 
 def take_out(served: Served) -> bool:
-    """A server's offer out of the gateway's config, and what that config lacks then; False: it stays there."""
+    """A server's offer out of the gateway's config, and what that lacks then; False: it stays there."""
     if served.registered is None:
         return True
     file = Path(served.registered)

@@ -249,10 +249,10 @@ def _try(wanted: Registration, plan: LaunchPlan, name: str) -> None:
 
 
 def _offer(wanted: Registration, plan: LaunchPlan, name: str) -> Offer:
-    return offer_of(plan, name, wanted.price or _known_price(plan, name), wanted.limits)
+    return offer_of(plan, name, wanted.price or known_price(plan, name), wanted.limits)
 
 
-def _known_price(plan: LaunchPlan, name: str) -> tuple[float, float] | None:
+def known_price(plan: LaunchPlan, name: str) -> tuple[float, float] | None:
     """Of `prices.toml`; None without one, and where it is by the hour, which is no price of a token."""
     from paceline.advisor.identity import OfferKey
     from paceline.catalogue.price_file import FILE_NAME, load_price_file
