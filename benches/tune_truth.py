@@ -60,7 +60,7 @@ def lost_the_best(world: World, found: Found) -> bool:
     """Whether the best of the settings that were tried, and all within the margin of it, were given up."""
     gains = {trial.number: world.gain(trial.settings) for trial in found.trials if trial.blocks}
     best = max(gain for gain in gains.values() if not math.isnan(gain))
-    near = [number for number, gain in gains.items() if gain >= best - math.log1p(MARGIN)]
+    near = [number for number, gain in gains.items() if gain >= best - math.log1p(MARGIN) - 1e-9]
     return all(found.trials[number].stopped for number in near)
 
 
@@ -68,16 +68,22 @@ def print_line(name: str, noise: str, tunings: list[Tuned]) -> None:
     n = len(tunings)
     real = sum(one.finding is not None and one.finding.real for one in tunings) / n
     lost = sum(one.lost for one in tunings) / n
-    gain = float(np.median([math.exp(one.found.gain) for one in tunings]))
+    found = float(np.median([math.exp(one.found.gain) for one in tunings]))
+    ends = [(one.finding.gain, math.exp(one.found.gain)) for one in tunings if one.finding]
+    inside = [gain.lo <= truth <= gain.hi for gain, truth in ends if gain is not None]
+    covered = f"{np.mean(inside):.1%}" if inside else "-"
     needed = [one.finding.rounds_needed for one in tunings if one.finding and one.finding.rounds_needed]
     more = f"{np.median(needed):.0f} (told by {len(needed) / n:.0%})" if needed else "-"
-    print(f"{name:22}{noise:30}{real:>10.1%}{lost:>12.1%}{gain:>11.2f}  {more}", flush=True)
+    print(f"{name:22}{noise:30}{real:>10.1%}{covered:>10}{lost:>11.1%}{found:>11.2f}  {more}", flush=True)
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     print(f"{count} tunings each: {SEARCH_BLOCKS} blocks of search, {ROUNDS} rounds of both sides")
-    print(f"{'settings':22}{'noise':30}{'gain told':>10}{'best lost':>12}{'true gain':>11}  rounds needed")
+    print(
+        f"{'settings':22}{'noise':30}{'gain told':>10}{'covered':>10}{'best lost':>11}{'true gain':>11}"
+        "  rounds needed"
+    )
     for times in (1.0, 1.03, 1.3, 2.5):
         choices, gain = one_better(math.log(times))
         name = "all equal" if times == 1.0 else f"one {times:g} times better"

@@ -32,6 +32,9 @@ _REPEATS = 0.2
 _FEWEST, _MOST = 3, 8
 # A lead that is this likely needs no further block.
 _SURE = 0.95
+# What a single start may be off by, as a share, though no other start has shown it (a busy machine, a hot
+# core): one block alone gives up only what is far behind.
+_ONE_START = 0.1
 # Starts that may fail before a trial that has also come up is given up; the defaults never are.
 _MOST_FAILED = 2
 
@@ -92,7 +95,8 @@ class Race:
             if leader is None or number not in racing or number == 0 or place == leader:
                 continue
             ahead, error = known.difference(leader, place)
-            if evidence(ahead, error) >= _PAIRS / _ERROR:
+            alone = min(known.blocks[place], known.blocks[leader]) == 1
+            if evidence(ahead, math.hypot(error, _ONE_START if alone else 0.0)) >= _PAIRS / _ERROR:
                 best = f"trial {known.numbers[leader]} is {math.exp(ahead):.3g} times better"
                 reasons[number] = f"{best}, and that is no chance"
         return reasons
