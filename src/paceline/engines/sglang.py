@@ -54,8 +54,8 @@ class SgLang:
     # Weights from a slow disk or a hub, kernels built on first use, CUDA graphs.
     ready_timeout_s = 3600.0
     install: tuple[str, ...] = (
-        "uv tool install sglang, or pip install sglang in an environment of its own (NVIDIA GPUs; Linux)",
-        "then --binary ENVIRONMENT/bin/sglang, or ENVIRONMENT/bin on the PATH",
+        "uv tool install sglang (NVIDIA GPUs; Linux)",
+        "pip install sglang in an environment of its own, and --binary ENVIRONMENT/bin/sglang",
     )
 
     def find(self, given: Path | None, home: Path) -> Installed | str:  # noqa: ARG002

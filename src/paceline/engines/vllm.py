@@ -59,8 +59,8 @@ class Vllm:
     # Weights from a slow disk or a hub, compilation, CUDA graphs.
     ready_timeout_s = 3600.0
     install: tuple[str, ...] = (
-        "uv tool install vllm, or pip install vllm in an environment of its own (NVIDIA GPUs; Linux)",
-        "then --binary ENVIRONMENT/bin/vllm, or ENVIRONMENT/bin on the PATH",
+        "uv tool install vllm (NVIDIA GPUs; Linux)",
+        "pip install vllm in an environment of its own, and --binary ENVIRONMENT/bin/vllm",
     )
 
     def find(self, given: Path | None, home: Path) -> Installed | str:  # noqa: ARG002
