@@ -35,7 +35,7 @@ def _latency(model: ModelFacts | None, machine: Machine) -> list[Choice]:
             "spec-ngram-mod-n-match", (12, 8, 16, 24), "tokens in common before a draft", (_SPECULATION, mod)
         ),
         Choice("spec-ngram-mod-n-min", (8, 2, 16, 48), "tokens of a draft at least", (_SPECULATION, mod)),
-        Choice("spec-ngram-mod-n-max", (48, 16, 32, 64), "tokens of a draft at most", (_SPECULATION, mod)),
+        Choice("spec-ngram-mod-n-max", (64, 16, 32, 48), "tokens of a draft at most", (_SPECULATION, mod)),
         Choice(
             "spec-ngram-simple-size-n", (12, 6), "tokens in common before a draft", (_SPECULATION, simple)
         ),
