@@ -128,8 +128,8 @@ def _speculate(made: _Set, model: ModelFacts | None) -> None:
             "spec-type", "ngram-mod", "what has come before is drafted again, and one step checks the draft"
         )
         # Gemma 3 270M on one core, five prompts, processor time a token against no drafts: after 12 tokens in
-        # common 1.7 to 2.1 times faster (72 % to all of the drafts accepted), after 6 1.3 to 2.0 times (63 % to
-        # 96 %): a rejected token costs 0.4 of a step.
+        # common 1.7 to 2.1 times faster (72 % to all of the drafts accepted), after 6 1.3 to 2.0 times (63 %
+        # to 96 %): a rejected token costs 0.4 of a step.
         made.add(
             "spec-ngram-mod-n-match", 12, "tokens in common before a draft: fewer draft what is rejected"
         )
