@@ -1,6 +1,7 @@
 """Profiles on disk: what is written is read again, what is damaged or another's is refused."""
 
 import json
+import math
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert read_profile(path) == PROFILE
     # Types of values are an engine's options: 2 is not 2.0 and not true.
     assert [type(one) for one in read_profile(path).settings.values()] == [str, int, bool, float, type(None)]
+
+
+def test_a_gain_over_nothing_has_no_ratio_in_the_file(tmp_path: Path) -> None:
+    gain = Gain("goodput", 0.0, 3.5, math.inf, 1.0, math.inf, rounds=4, requests=8)
+    path = write_profile(replace(PROFILE, gain=gain), home=tmp_path)
+    document = json.loads(path.read_text())
+    assert document["gain"]["ratio"] is None
+    assert document["gain"]["hi"] is None
+    assert read_profile(path).gain == gain
 
 
 def test_the_file_says_what_it_is(tmp_path: Path) -> None:

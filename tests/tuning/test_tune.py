@@ -9,6 +9,7 @@ import pytest
 from paceline.engines.engine import Settings
 from paceline.engines.profile import read_profile
 from paceline.errors import ConfigError, RunError
+from paceline.report.tuning_text import tunings_text
 from paceline.tuning import tune
 from paceline.tuning.goal import parse_goal
 from paceline.tuning.journal import Journal, open_tuning
@@ -133,6 +134,18 @@ def test_a_block_has_as_many_requests_as_the_budget_leaves_room_for(tmp_path: Pa
     # A request takes 10 s here, and 28 blocks share half of the budget.
     tuning = run(tmp_path, bench, requests=None, budget_s=28 * 42 / 0.5).tuning
     assert tuning.requests == 4
+
+
+def test_defaults_that_never_meet_the_limits_give_a_gain_without_a_ratio(tmp_path: Path) -> None:
+    goal = parse_goal("max goodput @ ttft_ms<=500")
+    bench = PlannedBench(lambda settings: speculation(settings) if settings.get("spec-type") else 0.0, goal)
+    tuning = run(tmp_path, bench, tier="standard").tuning
+    assert tuning.profile is not None
+    assert read_profile(Path(tuning.profile)).gain.ratio == math.inf
+    again = open_tuning("latest", at=tmp_path)
+    assert again.result is not None
+    assert again.result["gain"]["ratio"] is None
+    assert "from none" in tunings_text([again], [])
 
 
 def test_of_a_whole_load_the_rounds_are_the_curve(tmp_path: Path) -> None:

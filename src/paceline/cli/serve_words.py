@@ -1,5 +1,6 @@
 """What `paceline serve` says before it starts anything: engine, settings with reasons, memory, profile."""
 
+import math
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from paceline.engines.engine import Settings
     from paceline.engines.machine import Machine
     from paceline.engines.plan import LaunchPlan
-    from paceline.engines.profile import Profile
+    from paceline.engines.profile import Gain, Profile
 
 _WIDEST_OPTION = 34
 
@@ -73,14 +74,21 @@ def _memory(plan: "LaunchPlan", machine: "Machine") -> str:
     return f"memory: needs about {format_bytes(plan.needs_bytes)}; {free}"
 
 
+def gain_words(gain: "Gain") -> str:
+    """`2.10 times as good as the engine's defaults (1.95 to 2.26)`."""
+    if math.isinf(gain.ratio):
+        return f"{gain.tuned:.3g}, where the engine's defaults never met the limits"
+    most = f"{gain.hi:.2f}" if math.isfinite(gain.hi) else "no bound"
+    return f"{gain.ratio:.2f} times as good as the engine's defaults ({gain.lo:.2f} to {most})"
+
+
 def _profile(profile: "Profile") -> list[str]:
     from paceline.engines.sameness import sameness_words
 
     gain = profile.gain
     lines = [
         f"profile of {profile.made_at:%Y-%m-%d}, tuned on {profile.workload} for {profile.goal}: "
-        f"{gain.metric} {gain.ratio:.2f} times as good as the engine's defaults "
-        f"({gain.lo:.2f} to {gain.hi:.2f})"
+        f"{gain.metric} {gain_words(gain)}"
     ]
     if profile.sameness is not None:
         lines.append(f"its greedy answers: {sameness_words(profile.sameness)}")

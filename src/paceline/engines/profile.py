@@ -28,6 +28,9 @@ _TUNE_HINT = "paceline tune writes one; paceline serve --no-profile does without
 class Gain:
     """The winner against the engine's defaults, by fresh prompts in turn: a ratio above 1 is better.
 
+    ratio, hi: inf where the defaults' figure is not clear of 0 (no request of theirs met the limits); in files
+    null.
+
     default, tuned: the metric's values. rounds: of both, each after a start of its own.
     """
 
@@ -118,12 +121,18 @@ def write_profile(profile: Profile, path: Path | None = None, *, home: Path | No
 
     Raises StoreError where that cannot be written, ValueError for a NaN in it.
     """
-    document = {"schema": SCHEMA, **asdict(profile), "made_at": profile.made_at.astimezone(UTC).isoformat()}
+    made_at = profile.made_at.astimezone(UTC).isoformat()
+    document = {"schema": SCHEMA, **asdict(profile), "made_at": made_at, "gain": gain_dict(profile.gain)}
     text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     target = path if path is not None else profile_path(profile, home)
     make_folder(target.parent)
     write_text(target.resolve(), text)
     return target
+
+
+def gain_dict(gain: Gain) -> dict[str, Any]:
+    """As in `paceline.profile/1`, which has no infinity."""
+    return {name: None if value == math.inf else value for name, value in asdict(gain).items()}
 
 
 def read_profile(path: Path) -> Profile:
@@ -141,6 +150,10 @@ def read_profile(path: Path) -> Profile:
         raise ConfigError(f"the profile {path} is damaged: it is no JSON", _TUNE_HINT) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ConfigError(f"{path} is no profile: it has no schema {SCHEMA}", _TUNE_HINT)
+    gain = data.get("gain")
+    if isinstance(gain, dict):
+        unbounded = {name: math.inf for name in ("ratio", "hi") if name in gain and gain[name] is None}
+        data = {**data, "gain": {**gain, **unbounded}}
     try:
         profile = _READER.validate_python(data)
     except ValidationError as error:
@@ -219,7 +232,7 @@ def profiles(home: Path | None = None) -> Iterator[tuple[Path, Profile | str]]:
 def _impossible(profile: Profile) -> str | None:
     """What no tuner writes, where types alone do not show it."""
     gain = profile.gain
-    figures = (gain.default, gain.tuned, gain.ratio, gain.lo, gain.hi)
+    figures = (gain.default, gain.tuned, gain.lo)
     if not all(math.isfinite(one) and one >= 0 for one in figures) or not gain.lo <= gain.ratio <= gain.hi:
         return "gain: its figures are no ratio within an interval"
     same = profile.sameness

@@ -50,11 +50,15 @@ def tunings_text(tunings: Sequence["Tuning"], unreadable: Sequence[str]) -> str:
                 one.engine,
                 one.tier,
                 shorten(one.goal, 24),
-                f"{gain['ratio']:.3g}x" if gain else "-",
+                _times(gain["ratio"]) if gain else "-",
             ]
         )
     cells += [[name, "unreadable", *[""] * 5] for name in unreadable]
     return "\n".join(_table(cells, left=6))
+
+
+def _times(ratio: float | None) -> str:
+    return "from none" if ratio is None else f"{ratio:.3g}x"
 
 
 def block_line(tuning: "Tuning", entry: "TrialEntry", block: "Block", leader: "Leader | None") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from paceline.engines.engine import Settings
 from paceline.engines.plan import LaunchPlan
 from paceline.engines.planning import with_settings
-from paceline.engines.profile import Gain, Profile, Sameness, write_profile
+from paceline.engines.profile import Gain, Profile, Sameness, gain_dict, write_profile
 from paceline.engines.sameness import sameness
 from paceline.engines.space import Choice
 from paceline.errors import ConfigError, RunError
@@ -188,7 +188,7 @@ class Tuner:
         blocks = [*self.tuning.trials[0].blocks, *self._picked().blocks]
         round_s = 2.0 * sum(block.seconds for block in blocks) / len(blocks)
         fits = int(CONFIRM_SHARE * self.tuning.budget_s / round_s)
-        return min(max(fits, FEWEST_ROUNDS), MOST_ROUNDS)
+        return min(max(fits, FEWEST_ROUNDS + 1), MOST_ROUNDS)
 
     def _finding(self) -> Finding:
         return finding_of(self.tuning, self.goal)
@@ -242,7 +242,7 @@ class Tuner:
                 result={
                     "real": found.real,
                     "sentence": found.sentence,
-                    "gain": None if found.gain is None else asdict(found.gain),
+                    "gain": None if found.gain is None else gain_dict(found.gain),
                     "rounds_needed": found.rounds_needed,
                 }
             )
