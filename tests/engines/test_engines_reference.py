@@ -38,7 +38,7 @@ def llama_build() -> LlamaOptions:
     names = {
         *("threads", "gpu-layers", "parallel", "kv-unified", "ctx-size", "cont-batching", "batch-size"),
         *("spec-draft-n-max", "spec-ngram-mod-n-match", "spec-ngram-mod-n-min", "spec-ngram-mod-n-max"),
-        *("flash-attn", "cache-type-k", "cache-type-v", "cache-ram", "metrics"),
+        *("flash-attn", "cache-type-k", "cache-type-v", "cache-ram", "metrics", "load-mode"),
     }
     made = [LlamaOption(name, (name,), None, "N", "", False) for name in sorted(names)]
     made.append(LlamaOption("spec-type", ("spec-type",), None, "[none,draft-mtp,ngram-mod]", "", False))
@@ -67,7 +67,9 @@ def test_tables_of_tiers_have_all_that_is_set_and_no_more(engine: str) -> None:
     assert documented(engine) == set_by_tiers(engine)
 
 
-def test_table_of_llama_cpp() -> None:
+def test_table_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where the kernel gives huge pages: with it a setting more.
+    monkeypatch.setattr("paceline.engines.llama_cpp_tiers.huge_pages", lambda: True)
     found: set[str] = set()
     for tier in ("standard", "fast", "ultra"):
         for heads in (0, 1):

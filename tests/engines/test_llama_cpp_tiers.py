@@ -48,6 +48,7 @@ def test_standard_is_for_many_at_once(options: Options, facts: ModelFacts) -> No
     assert made.values["threads"] == 2
     assert made.values["metrics"] is True
     assert "spec-type" not in made.values
+    assert "no-mmap" not in made.values
     assert tier_settings("standard", facts, BIG, options).values["parallel"] == 16
 
 
@@ -132,6 +133,7 @@ def test_a_build_that_tells_nothing_gets_what_all_have(facts: ModelFacts) -> Non
     made = tier_settings("fast", facts, SMALL, None)
     assert made.values["parallel"] == 1
     assert "spec-type" not in made.values
+    assert "no-mmap" not in made.values
 
 
 def test_a_model_that_is_a_name_has_no_context_set(options: Options) -> None:

@@ -35,6 +35,10 @@ class _Set:
         self.values: dict[str, Value] = {}
         self.why: dict[str, str] = {}
 
+    def has(self, name: str) -> bool:
+        """Whether this build is known to have an option."""
+        return self._options is not None and name in self._options
+
     def takes(self, name: str, value: str) -> bool:
         """Whether this build's list of an option's values has one."""
         return self._options is not None and self._options.takes(name, value)
@@ -81,10 +85,9 @@ def tier_settings(
 
 def _load_weights(made: _Set) -> None:
     why = "weights in huge pages of memory, which are read faster than a mapped file"
-    if made.says("load-mode", "no special loading mode"):
-        made.add("load-mode", "none", why)
-    else:
-        made.add("no-mmap", True, why)
+    name = "load-mode" if made.has("load-mode") else "no-mmap"
+    if made.has(name):
+        made.add(name, "none", why)
 
 
 def _standard(made: _Set, model: ModelFacts | None, machine: Machine) -> None:
