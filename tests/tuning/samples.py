@@ -51,14 +51,11 @@ class PlannedBench:
         if math.isnan(factor):
             return Measured({}, failure="out of memory")
         start = math.exp(dice.gauss(0.0, self.starts))
-        values = {}
-        for request in range(self.requests):
+        values = {0: 5.0 * factor * start} if not self.goal.one_stream else {}
+        for request in range(self.requests if self.goal.one_stream else 0):
             prompt = random.Random(f"{prompts}/{request}").lognormvariate(0.0, 0.3)
-            values[prompts * 100 + request] = (
-                20.0 * prompt * start * math.exp(dice.gauss(0.0, self.spread)) / factor
-            )
-        if not self.goal.one_stream:
-            values = {0: 5.0 * factor * start}
+            chance = start * math.exp(dice.gauss(0.0, self.spread))
+            values[prompts * 100 + request] = 20.0 * prompt * chance / factor
         curve = tuple({"concurrency": level, "output_tok_s": 50.0 * factor} for level in self.levels)
         return Measured(values, (f"run-{len(self.seen)}",), curve, ready_s=0.0)
 

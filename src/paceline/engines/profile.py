@@ -28,8 +28,8 @@ _TUNE_HINT = "paceline tune writes one; paceline serve --no-profile does without
 class Gain:
     """The winner against the engine's defaults, by fresh prompts in turn: a ratio above 1 is better.
 
-    ratio, hi: inf where the defaults' figure is not clear of 0 (no request of theirs met the limits); in files
-    null.
+    ratio, hi: inf where the defaults' figure is not clear of 0 (no request of theirs met the limits); null in
+    files.
 
     default, tuned: the metric's values. rounds: of both, each after a start of its own.
     """
