@@ -38,7 +38,7 @@ def test_answers_are_counted_prompt_by_prompt() -> None:
         "only b": both("one", "one"),
     }
     # Of seven five are compared: `failed` and `once` have no two answers from a side.
-    assert count(a, b) == Counted(compared=5, differing=2, unrepeated=1, at=(0, 3))
+    assert count(a, b) == Counted(5, differing=2, unrepeated=1, unrepeated_by_b=1, at=(0, 3))
 
 
 def test_in_words() -> None:
@@ -46,9 +46,10 @@ def test_in_words() -> None:
     assert sameness_words(found) == "the same as standard in 16 of 16"
     differs = replace(found, differing=3, first_difference=41.0)
     assert sameness_words(differs) == "differ from standard in 3 of 16 prompts, first after 41 words (median)"
-    unsteady = replace(found, unrepeated=2)
+    unsteady = replace(found, unrepeated=3, unrepeated_by_tier=1)
     assert sameness_words(unsteady) == (
-        "the same as standard in 14 of 14; 2 more say nothing: an engine does not repeat itself there"
+        "the same as standard in 13 of 13; 1 more say nothing: there the tier does not repeat itself; "
+        "2 more say nothing: there standard does not repeat itself"
     )
     assert sameness_words(replace(found, unrepeated=16)).startswith("not to be told; 16 more")
 

@@ -52,6 +52,7 @@ class Sameness:
     before the first difference, median over the differing ones; None where none differ. unit: `tokens` or
     `words`. run_ids: of both sides. against: settings of the other side. unrepeated: prompts that one side
     itself answered in two ways, so that a difference says nothing; they do not count as differing.
+    unrepeated_by_tier: those of them where it was the tier.
     """
 
     verdict: str
@@ -62,6 +63,7 @@ class Sameness:
     run_ids: tuple[str, str]
     against: Settings = field(default_factory=dict)
     unrepeated: int = 0
+    unrepeated_by_tier: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,13 +63,15 @@ class Counted:
     """Answers of two sides, prompt by prompt.
 
     compared: with two answers from each side. differing: where each side repeats itself, and they differ.
-    unrepeated: where a side does not repeat itself, so that a difference says nothing. at: words in common
-    before the first difference, of each that differs, ascending.
+    unrepeated: where a side does not repeat itself, so that a difference says nothing; unrepeated_by_b: those
+    of them where it is (also) the second. at: words in common before the first difference, of each that
+    differs, ascending.
     """
 
     compared: int
     differing: int
     unrepeated: int
+    unrepeated_by_b: int
     at: tuple[int, ...]
 
 
@@ -127,7 +129,7 @@ def kept_sameness(
 
 def count(a: Mapping[str, list[Answer]], b: Mapping[str, list[Answer]]) -> Counted:
     """Of answers by prompt, two from each side."""
-    compared = unrepeated = 0
+    compared = unrepeated = by_b = 0
     at = []
     for prompt in a:
         sides = [[one for one in side.get(prompt, []) if one.kind != "failed"][:_PASSES] for side in (a, b)]
@@ -137,9 +139,10 @@ def count(a: Mapping[str, list[Answer]], b: Mapping[str, list[Answer]]) -> Count
         texts = [[one.text for one in side] for side in sides]
         if any(len(set(side)) > 1 for side in texts):
             unrepeated += 1
+            by_b += len(set(texts[1])) > 1
         elif texts[0][0] != texts[1][0]:
             at.append(common_pieces(texts[0][0], texts[1][0], Words()))
-    return Counted(compared, len(at), unrepeated, tuple(sorted(at)))
+    return Counted(compared, len(at), unrepeated, by_b, tuple(sorted(at)))
 
 
 def _judged(a: StoredRun, b: StoredRun, standard: LaunchPlan) -> Sameness:
@@ -158,6 +161,7 @@ def _judged(a: StoredRun, b: StoredRun, standard: LaunchPlan) -> Sameness:
         run_ids=(a.id, b.id),
         against=dict(standard.settings),
         unrepeated=counted.unrepeated,
+        unrepeated_by_tier=counted.unrepeated_by_b,
     )
 
 
@@ -263,6 +267,8 @@ def sameness_words(found: Sameness) -> str:
         text = f"the same as standard in {told} of {told}"
     else:
         text = "not to be told"
-    if found.unrepeated:
-        text += f"; {found.unrepeated} more say nothing: an engine does not repeat itself there"
+    own = found.unrepeated_by_tier
+    for side, prompts in (("the tier", own), ("standard", found.unrepeated - own)):
+        if prompts:
+            text += f"; {prompts} more say nothing: there {side} does not repeat itself"
     return text
