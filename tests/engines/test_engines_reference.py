@@ -36,7 +36,7 @@ def documented(engine: str) -> set[str]:
 def llama_build() -> LlamaOptions:
     """A build that can draft both ways."""
     names = {
-        *("threads", "gpu-layers", "parallel", "kv-unified", "ctx-size", "cont-batching", "batch-size"),
+        *("threads", "gpu-layers", "parallel", "kv-unified", "ctx-size", "cont-batching"),
         *("spec-draft-n-max", "spec-ngram-mod-n-match", "spec-ngram-mod-n-min", "spec-ngram-mod-n-max"),
         *("flash-attn", "cache-type-k", "cache-type-v", "cache-ram", "metrics", "load-mode"),
     }

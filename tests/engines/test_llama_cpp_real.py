@@ -59,7 +59,7 @@ def test_fast_drafts_what_has_come_before(engine: Engine, tmp_path: Path) -> Non
     if plan.settings.get("spec-type") != "ngram-mod":
         pytest.skip("this build has no speculation by n-grams")
     with running(plan, log=tmp_path / "log"):
-        assert got(f"{plan.address.url}/props")["total_slots"] == 1
+        assert got(f"{plan.address.url}/props")["total_slots"] == plan.settings["parallel"]
         # The base model goes on with what repeats itself.
         line = "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.\n"
         body = {"model": plan.served_name, "prompt": line * 6, "max_tokens": 40, "temperature": 0}

@@ -48,7 +48,6 @@ def test_standard_is_for_many_at_once(options: Options, facts: ModelFacts) -> No
     assert made.values["threads"] == 2
     assert made.values["metrics"] is True
     assert "spec-type" not in made.values
-    assert "no-mmap" not in made.values
     assert tier_settings("standard", facts, BIG, options).values["parallel"] == 16
 
 
@@ -60,6 +59,22 @@ def test_fast_is_for_one_stream(options: Options, facts: ModelFacts) -> None:
     # Answers are to stay: the cache is as exact as by default.
     assert (made.values["cache-type-k"], made.values["cache-type-v"]) == ("f16", "f16")
     assert tier_settings("ultra", facts, SMALL, options) == made
+
+
+def test_with_a_sliding_window_fast_has_the_slots_of_standard(options: Options, facts: ModelFacts) -> None:
+    sliding = replace(facts, sliding_window=512, sliding=(True, False))
+    for machine in (SMALL, BIG, ACCELERATED):
+        standard = tier_settings("standard", sliding, machine, options).values
+        fast = tier_settings("fast", sliding, machine, options).values
+        for name in ("parallel", "kv-unified", "ctx-size"):
+            assert fast[name] == standard[name]
+
+
+def test_no_tier_changes_how_prompts_are_split(options: Options, facts: ModelFacts) -> None:
+    for tier in ("standard", "fast"):
+        for machine in (SMALL, ACCELERATED):
+            made = tier_settings(tier, facts, machine, options).values
+            assert not {"batch-size", "ubatch-size"} & set(made)
 
 
 def test_every_setting_says_why(options: Options, facts: ModelFacts) -> None:

@@ -63,7 +63,7 @@ def _throughput(machine: Machine) -> list[Choice]:
     slots: tuple[Value, ...] = (8, 16, 32, 64) if machine.gpus else (1, 2, 4, 8, 16)
     return [
         Choice("parallel", slots, "requests that are served at once"),
-        Choice("batch-size", (512, 128, 2048), "tokens that a step of all requests takes at most"),
+        Choice("batch-size", (None, 512, 128), "tokens for which a prompt holds other answers up at most"),
         Choice("ubatch-size", (None, 128, 256, 1024), "tokens that go through the model together"),
         Choice("threads", _threads(machine), "cores of a step of decoding"),
         *_loading(machine),
