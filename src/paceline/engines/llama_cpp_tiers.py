@@ -100,8 +100,8 @@ def _standard(made: _Set, model: ModelFacts | None, machine: Machine) -> None:
 def _fast(made: _Set, model: ModelFacts | None, machine: Machine) -> None:
     """The latency of one stream."""
     if model is not None and model.sliding_window:
-        # The cache of sliding layers grows with the slots, and the order of sums goes by it. Gemma 3 270M: with
-        # one slot one of four greedy answers was another than with four, which took one stream 1 % more time.
+        # The cache of sliding layers grows with the slots, and the order of sums goes by it. Gemma 3 270M:
+        # with one slot one of four greedy answers was another than with four, for 1 % less time of a stream.
         _slots(made, model, machine, "as at standard, so that answers stay; one request at a time is fastest")
     else:
         made.add("parallel", 1, "one request has the machine to itself; others wait")
