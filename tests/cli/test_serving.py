@@ -9,7 +9,7 @@ import pytest
 
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, table
-from paceline.cli.serving import known_price, parse_price, parse_settings
+from paceline.cli.serving import known_price, parse_price
 from paceline.engines.engine import Adapter, Address, Command, Installed
 from paceline.engines.machine import Gpu, Machine
 from paceline.engines.plan import LaunchPlan
@@ -51,30 +51,6 @@ SERVED = Served(
     started_at=datetime(2026, 11, 30, tzinfo=UTC),
     state="ready",
 )
-
-
-def test_settings_keep_their_kinds() -> None:
-    given = ["ctx-size=8192", "--p-min=0.5", "flash-attn=on", "metrics", "mlock=true", "no=false", "x=none"]
-    assert parse_settings([*given, "seed=007", "rate=1e3", "empty=", "a=b=c"]) == {
-        "ctx-size": 8192,
-        "p-min": 0.5,
-        "flash-attn": "on",
-        "metrics": True,
-        "mlock": True,
-        "no": False,
-        "x": None,
-        # What a number would not be written as stays as it is.
-        "seed": "007",
-        "rate": "1e3",
-        "empty": "",
-        "a": "b=c",
-    }
-
-
-@pytest.mark.parametrize("text", ["=1", "", "two words=1", "--"])
-def test_a_setting_without_an_option_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="there is no option"):
-        parse_settings([text])
 
 
 def test_prices() -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from paceline.cli.commands.limit import MachineFlags, MeasuredFlags
-    from paceline.engines.engine import Tier
     from paceline.measure.job import Job
     from paceline.report.model import Report
     from paceline.roofline.rates import Rates
@@ -84,9 +83,9 @@ def measured_engine(model: str, draft: Path | None, flags: "MeasuredFlags") -> "
     offer. draft: a model that drafts for it. Raises ConfigError before anything is started, EngineError, and
     RunError for a run that is invalid.
     """
+    from paceline.cli.engine_options import parse_settings, parse_tier
     from paceline.cli.live import make_view
     from paceline.cli.output import talk
-    from paceline.cli.serving import parse_settings
     from paceline.engines.draft import draft_settings
     from paceline.engines.plan import Asked
     from paceline.engines.planning import plan_launch, with_settings
@@ -104,7 +103,7 @@ def measured_engine(model: str, draft: Path | None, flags: "MeasuredFlags") -> "
         Asked(
             model=model,
             engine=flags.engine,
-            tier=_tier(flags.tier),
+            tier="standard" if flags.tier is None else parse_tier(flags.tier),
             binary=flags.binary,
             settings=own,
             bare=flags.tier is None,
@@ -171,12 +170,3 @@ def _observed(report: "Report") -> "Observed":
     if isinstance(found, str):
         raise ConfigError(f"run {run_id} cannot be held against a limit: {found}", "name another run")
     return found
-
-
-def _tier(name: str | None) -> "Tier":
-    from paceline.engines.engine import TIERS
-
-    for tier in TIERS:
-        if name in (tier, None):
-            return tier
-    raise ConfigError(f"there is no tier {name!r}", f"tiers are: {', '.join(TIERS)}")

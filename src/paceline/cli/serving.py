@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +15,6 @@ from paceline.cli.output import talk, wrapped
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, take_out
 from paceline.engines.draft import draft_settings
-from paceline.engines.engine import Value
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.register import Limits, Offer, offer_of, register, try_registration
 from paceline.engines.served import Served, Serving, server_name, servers
@@ -81,20 +80,6 @@ def serve_model(wanted: Wanted) -> int:
         return 0
 
 
-def parse_settings(given: Sequence[str]) -> dict[str, Value]:
-    """`OPTION=VALUE` of each `--set`; a bare `OPTION` is one without a value. Raises ConfigError."""
-    found: dict[str, Value] = {}
-    for text in given:
-        name, mark, value = text.partition("=")
-        name = name.strip().lstrip("-")
-        if not name or any(letter.isspace() for letter in name):
-            raise ConfigError(
-                f"--set {text!r}: there is no option", "write --set option=value, as in --set ctx-size=8192"
-            )
-        found[name] = _value(value.strip()) if mark else True
-    return found
-
-
 def parse_price(text: str) -> tuple[float, float]:
     """`IN,OUT` of `--price`, USD per million tokens. Raises ConfigError."""
     try:
@@ -107,19 +92,6 @@ def parse_price(text: str) -> tuple[float, float]:
             "write USD per million tokens in and out, as in --price 0.1,0.4; 0,0 is free",
         )
     return into, out
-
-
-def _value(text: str) -> Value:
-    """A number where it is written as one is, true and false; else the text."""
-    if text in ("true", "false"):
-        return text == "true"
-    if text == "none":
-        return None
-    for kind in (int, float):
-        with suppress(ValueError):
-            if str(kind(text)) == text:
-                return kind(text)
-    return text
 
 
 def _served(plan: LaunchPlan, name: str) -> Served:

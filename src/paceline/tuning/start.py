@@ -190,32 +190,3 @@ def _check_same(tuning: Tuning, plan: LaunchPlan) -> None:
             f"tuning {tuning.id} cannot go on: {' and '.join(changed)} changed since",
             f"begin anew: paceline tune {tuning.model} --goal '{tuning.goal}'",
         )
-
-
-def parse_varied(texts: list[str]) -> dict[str, list[Value]]:
-    """`ubatch-size=128,512` -> option and values; `default` is the engine's own. Raises ConfigError."""
-    found: dict[str, list[Value]] = {}
-    for text in texts:
-        name, sign, values = text.partition("=")
-        name = name.strip().lstrip("-")
-        parts = [part.strip() for part in values.split(",")]
-        if not sign or not name or not all(parts) or len(parts) < 2:
-            raise ConfigError(
-                f"--vary {text!r} does not say what to try",
-                "write an option and two values or more: ubatch-size=128,512",
-            )
-        found[name] = [parse_value(part) for part in parts]
-    return found
-
-
-def parse_value(text: str) -> Value:
-    """A setting's value from the command line: `on` stays text, 8 is a number, true the bare option."""
-    words: dict[str, Value] = {"true": True, "false": False, "default": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

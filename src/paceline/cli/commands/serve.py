@@ -59,7 +59,7 @@ class EngineFlags:
         typer.Option(
             "--set",
             metavar="OPTION=VALUE",
-            help="An option of the engine itself, over the tier's; may be repeated.",
+            help="An option of the engine itself, over the tier's (=default: not set); may be repeated.",
             rich_help_panel=SETTINGS,
         ),
     ] = None
@@ -94,22 +94,15 @@ class EngineFlags:
 
     def asked(self, model: str, process: "ProcessFlags") -> "Asked":
         """All of it. Raises ConfigError."""
-        from paceline.cli.serving import parse_settings
-        from paceline.config import choice_hint
-        from paceline.engines.engine import TIERS
+        from paceline.cli.engine_options import parse_settings, parse_tier
         from paceline.engines.plan import Asked
 
-        tier = next((one for one in TIERS if one == self.tier), None)
-        if tier is None:
-            raise ConfigError(
-                f"--tier: there is no tier {self.tier!r}", choice_hint(self.tier, "tiers", TIERS)
-            )
         if self.profile is not None and not self.use_profile:
             raise ConfigError("--profile and --no-profile exclude each other", "give one of them")
         return Asked(
             model=model,
             engine=self.engine,
-            tier=tier,
+            tier=parse_tier(self.tier),
             host=process.host,
             port=process.port,
             served_name=process.name,

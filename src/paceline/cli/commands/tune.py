@@ -1,19 +1,18 @@
 """`paceline tune`: find the settings of an engine that serve a workload best, and prove that they do."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from paceline.cli.default_command import DEFAULT, DefaultGroup
+from paceline.cli.defaults import settings
 from paceline.cli.option_groups import with_groups
 from paceline.cli.options import ENDPOINT, LOAD, RESULT, HtmlPath
 from paceline.cli.request_options import RequestFlags
 from paceline.errors import ConfigError
-
-if TYPE_CHECKING:
-    from paceline.engines.engine import Tier
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -21,17 +20,37 @@ app = typer.Typer(
     help="Find the settings of an engine that serve your workload best, and prove that they do.",
 )
 SEARCH = "Search"
-JsonPath = Annotated[
-    Path | None,
-    typer.Option("--json", help="Write paceline.tuning/1 here; - is stdout.", rich_help_panel=RESULT),
-]
+Ref = Annotated[str, typer.Argument(help="Id of the tuning, the beginning of one, or latest.")]
 
 
-@app.command(DEFAULT)
-@with_groups
-def tune(  # noqa: PLR0917
-    model: Annotated[str, typer.Argument(help="The model: a GGUF file, or a folder of safetensors.")],
-    requests: RequestFlags,
+@dataclass(frozen=True)
+class ResultFlags:
+    """Where what was found goes."""
+
+    json_path: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write paceline.tuning/1 here; - is stdout.", rich_help_panel=RESULT),
+    ] = None
+    html_path: HtmlPath = None
+
+    def checked(self) -> dict[str, Path | None]:
+        """By option. Raises ConfigError for a path that cannot be written."""
+        from paceline.cli.output import check_outputs
+
+        paths = {"--json": self.json_path, "--html": self.html_path}
+        check_outputs(paths)
+        return paths
+
+
+@app.callback()
+def _home() -> None:
+    settings()
+
+
+@dataclass(frozen=True)
+class SearchFlags:
+    """What is searched, for what, and for how long."""
+
     goal: Annotated[
         str,
         typer.Option(
@@ -39,13 +58,13 @@ def tune(  # noqa: PLR0917
             "throughput`, `max goodput @ ttft_ms<=500,itl_ms<=50`.",
             rich_help_panel=SEARCH,
         ),
-    ] = "min itl_ms",
-    budget: Annotated[
-        str, typer.Option(help="Time for all of it, as in 20m.", rich_help_panel=SEARCH)
-    ] = "20m",
+    ] = "min itl_ms"
+    budget: Annotated[str, typer.Option(help="Time for all of it, as in 20m.", rich_help_panel=SEARCH)] = (
+        "20m"
+    )
     engine: Annotated[
         str, typer.Option(help="auto, llama.cpp, vllm, sglang or tilert.", rich_help_panel=SEARCH)
-    ] = "auto",
+    ] = "auto"
     tier: Annotated[
         str | None,
         typer.Option(
@@ -53,42 +72,56 @@ def tune(  # noqa: PLR0917
             "for a whole load).",
             rich_help_panel=SEARCH,
         ),
-    ] = None,
-    binary: Annotated[
-        Path | None, typer.Option(help="The engine's executable.", rich_help_panel=SEARCH)
-    ] = None,
+    ] = None
+    binary: Annotated[Path | None, typer.Option(help="The engine's executable.", rich_help_panel=SEARCH)] = (
+        None
+    )
     vary: Annotated[
         list[str] | None,
         typer.Option(
             help="An option of the engine and what to try, as in ubatch-size=128,512; may be repeated.",
             rich_help_panel=SEARCH,
         ),
-    ] = None,
+    ] = None
     fix: Annotated[
         list[str] | None,
         typer.Option(
             help="An option of the engine that all settings have, as in ctx-size=8192; may be repeated.",
             rich_help_panel=SEARCH,
         ),
-    ] = None,
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of search and requests.", rich_help_panel=SEARCH)] = 1
+
+
+@dataclass(frozen=True)
+class LoadFlags:
+    """How the engine is asked."""
+
     levels: Annotated[
         str | None,
         typer.Option(
             help="Requests in flight: 1, or several, as in 1,2,4,8 (default of a whole load).",
             rich_help_panel=LOAD,
         ),
-    ] = None,
+    ] = None
     timeout: Annotated[
         str | None,
         typer.Option(help="A request that is not complete by then has failed (120s).", rich_help_panel=LOAD),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of search and requests.", rich_help_panel=LOAD)] = 1,
+    ] = None
     protocol: Annotated[
         str | None,
         typer.Option(help="chat, completions or messages; else found by asking.", rich_help_panel=ENDPOINT),
-    ] = None,
-    json_path: JsonPath = None,
-    html_path: HtmlPath = None,
+    ] = None
+
+
+@app.command(DEFAULT)
+@with_groups
+def tune(
+    model: Annotated[str, typer.Argument(help="The model: a GGUF file, or a folder of safetensors.")],
+    requests: RequestFlags,
+    search: SearchFlags,
+    load: LoadFlags,
+    result: ResultFlags,
 ) -> int:
     """Find the settings of an engine that serve a workload best.
 
@@ -99,8 +132,7 @@ def tune(  # noqa: PLR0917
     nothing else is said. Ctrl-C keeps what was measured: `paceline tune
     resume`. Exit code: 0 done, 1 failed, 2 wrong usage.
     """
-    from paceline.cli.defaults import settings
-    from paceline.cli.output import check_outputs
+    from paceline.cli.engine_options import parse_settings, parse_tier, parse_varied
     from paceline.cli.tuning import conclude_tuning, run_tuning
     from paceline.protocols import parse_protocol
     from paceline.tuning.goal import parse_goal
@@ -108,62 +140,51 @@ def tune(  # noqa: PLR0917
     from paceline.tuning.start import TuneAsked, new_tuning
     from paceline.units import parse_duration_ns
 
-    aim = parse_goal(goal)
-    workload = requests.workload(seed, settings().measure)
+    aim = parse_goal(search.goal)
+    workload = requests.workload(search.seed, settings().measure)
     if workload.temperature is None:
         workload = workload.model_copy(update={"temperature": 0.0})
     asked = TuneAsked(
         model=model,
         goal=aim,
-        budget_s=parse_duration_ns(budget, "--budget") / 1e9,
+        budget_s=parse_duration_ns(search.budget, "--budget") / 1e9,
         workload=workload,
-        engine=engine,
-        binary=binary,
-        tier=_tier(tier),
-        levels=_levels(levels),
-        protocol=None if protocol is None else parse_protocol(protocol),
-        timeout_ns=None if timeout is None else parse_duration_ns(timeout, "--timeout"),
-        seed=seed,
-        **_engine_options(fix, vary),
+        engine=search.engine,
+        binary=search.binary,
+        tier=None if search.tier is None else parse_tier(search.tier),
+        levels=_levels(load.levels),
+        protocol=None if load.protocol is None else parse_protocol(load.protocol),
+        timeout_ns=None if load.timeout is None else parse_duration_ns(load.timeout, "--timeout"),
+        seed=search.seed,
+        fixed=parse_settings(search.fix or (), "--fix"),
+        varied=parse_varied(search.vary or ()),
     )
-    paths = {"--json": json_path, "--html": html_path}
-    check_outputs(paths)
+    paths = result.checked()
     tuning = new_tuning(asked)
     run_tuning(Journal.create(tuning))
     return conclude_tuning(tuning.id, paths)
 
 
 @app.command("resume")
-def resume(
-    ref: Annotated[str, typer.Argument(help="Id of the tuning, the beginning of one, or latest.")] = "latest",
-    json_path: JsonPath = None,
-    html_path: HtmlPath = None,
-) -> int:
+@with_groups
+def resume(result: ResultFlags, ref: Ref = "latest") -> int:
     """Go on with a tuning that was cut off."""
-    from paceline.cli.output import check_outputs
     from paceline.cli.tuning import conclude_tuning, run_tuning
     from paceline.tuning.journal import Journal
 
-    paths = {"--json": json_path, "--html": html_path}
-    check_outputs(paths)
+    paths = result.checked()
     journal = Journal.reopen(ref)
     run_tuning(journal)
     return conclude_tuning(journal.tuning.id, paths)
 
 
 @app.command("show")
-def show(
-    ref: Annotated[str, typer.Argument(help="Id of the tuning, the beginning of one, or latest.")] = "latest",
-    json_path: JsonPath = None,
-    html_path: HtmlPath = None,
-) -> int:
+@with_groups
+def show(result: ResultFlags, ref: Ref = "latest") -> int:
     """Show what a tuning has found."""
-    from paceline.cli.output import check_outputs
     from paceline.cli.tuning import conclude_tuning
 
-    paths = {"--json": json_path, "--html": html_path}
-    check_outputs(paths)
-    return conclude_tuning(ref, paths)
+    return conclude_tuning(ref, result.checked())
 
 
 @app.command("list")
@@ -197,22 +218,13 @@ def list_(
 
 
 @app.command("delete")
-def delete(ref: Annotated[str, typer.Argument(help="Id of the tuning, or the beginning of one.")]) -> int:
+def delete(ref: Ref) -> int:
     """Delete a tuning with its runs and logs; a profile that it wrote stays."""
     from paceline.cli.output import talk
     from paceline.tuning.journal import delete_tuning
 
     talk(f"deleted tuning {delete_tuning(ref)}")
     return 0
-
-
-def _tier(text: str | None) -> "Tier | None":
-    from paceline.engines.engine import TIERS
-
-    found = next((tier for tier in TIERS if tier == text), None)
-    if text is not None and found is None:
-        raise ConfigError(f"--tier: there is no tier {text!r}", f"tiers are: {', '.join(TIERS)}")
-    return found
 
 
 def _levels(text: str | None) -> tuple[int, ...]:
@@ -227,15 +239,3 @@ def _levels(text: str | None) -> tuple[int, ...]:
             f"--levels {text}: a level is 1 to 4096 requests in flight", "as in --levels 1,2,4,8"
         )
     return tuple(found)
-
-
-def _engine_options(fix: list[str] | None, vary: list[str] | None) -> dict[str, Any]:
-    from paceline.tuning.start import parse_value, parse_varied
-
-    fixed = {}
-    for text in fix or []:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise ConfigError(f"--fix {text!r} is no setting", "write an option and its value: ctx-size=8192")
-        fixed[name.strip().lstrip("-")] = parse_value(value.strip())
-    return {"fixed": fixed, "varied": parse_varied(vary or [])}
