@@ -17,7 +17,7 @@ import gzip
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ from paceline.measure.job import Job
 from paceline.measure.load_spec import Closed, LoadPlan
 from paceline.report.limit_observed import observed
 from paceline.report.model import build_report
-from paceline.report.tuning_text import sameness_words
+from paceline.report.sameness_words import sameness_words
 from paceline.roofline.limit import works
 from paceline.roofline.machine import machine_rates
 from paceline.roofline.reached import reached
@@ -182,7 +182,7 @@ def main() -> None:
         for name in asked.workloads:
             compare(name, plans, Path(folder), asked)
     standard = plan_launch(replace(beginning, tier="standard", use_profile=False))
-    print(sameness_words(asdict(sameness(standard, fast, home=home()))))
+    print(f"greedy answers: {sameness_words(sameness(standard, fast, home=home()))}")
 
 
 if __name__ == "__main__":

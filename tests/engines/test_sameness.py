@@ -8,8 +8,7 @@ import pytest
 from paceline.advisor.answers import Answer
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.planning import plan_launch
-from paceline.engines.profile import Sameness
-from paceline.engines.sameness import Counted, count, kept_sameness, sameness, sameness_words
+from paceline.engines.sameness import Counted, count, kept_sameness, sameness
 from tests.support.llama_standin import make_llama_server
 
 
@@ -39,19 +38,6 @@ def test_answers_are_counted_prompt_by_prompt() -> None:
     }
     # Of seven five are compared: `failed` and `once` have no two answers from a side.
     assert count(a, b) == Counted(5, differing=2, unrepeated=1, unrepeated_by_b=1, at=(0, 3))
-
-
-def test_in_words() -> None:
-    found = Sameness("same", 16, 0, None, "words", ("a", "b"))
-    assert sameness_words(found) == "the same as standard in 16 of 16"
-    differs = replace(found, differing=3, first_difference=41.0)
-    assert sameness_words(differs) == "differ from standard in 3 of 16 prompts, first after 41 words (median)"
-    unsteady = replace(found, unrepeated=3, unrepeated_by_tier=1)
-    assert sameness_words(unsteady) == (
-        "the same as standard in 13 of 13; 1 more say nothing: there the tier does not repeat itself; "
-        "2 more say nothing: there standard does not repeat itself"
-    )
-    assert sameness_words(replace(found, unrepeated=16)).startswith("not to be told; 16 more")
 
 
 @pytest.fixture

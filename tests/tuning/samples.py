@@ -41,6 +41,7 @@ class PlannedBench:
     ends_at: int | None = None
     seen: list[tuple[dict[str, Any], int, str]] = field(default_factory=list)
     plan: Any = None
+    sets: int | None = None
 
     def block(self, settings: Settings, prompts: int, name: str) -> Measured:
         if self.ends_at is not None and len(self.seen) >= self.ends_at:

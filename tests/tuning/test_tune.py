@@ -35,6 +35,7 @@ def _world(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "time", Clock(10.0))
     monkeypatch.setattr(tune, "sameness", lambda *_, **__: SAME)
     monkeypatch.setattr(tune, "with_settings", lambda plan, _: plan)
+    monkeypatch.setattr(tune, "with_port", lambda plan: plan)
 
 
 def run(home: Path, bench: PlannedBench, **changes: Any) -> Journal:

@@ -83,7 +83,7 @@ def gain_words(gain: "Gain") -> str:
 
 
 def _profile(profile: "Profile") -> list[str]:
-    from paceline.engines.sameness import sameness_words
+    from paceline.report.sameness_words import sameness_words
 
     gain = profile.gain
     lines = [
@@ -103,7 +103,6 @@ def _filled(text: str, indent: str) -> list[str]:
 
 def same_settings(a: "Settings", b: "Settings") -> bool:
     """Whether two settings are one, what is left out not counted."""
-    left_out = (None, False)
-    return {k: v for k, v in a.items() if v not in left_out} == {
-        k: v for k, v in b.items() if v not in left_out
-    }
+    from paceline.engines.engine import in_command
+
+    return in_command(a) == in_command(b)

@@ -181,7 +181,8 @@ def _hold_against_standard(wanted: Wanted, plan: LaunchPlan) -> None:
     """Say how the tier's greedy answers differ from standard's. It is served whatever comes of it."""
     from paceline.cli.live import make_view
     from paceline.engines.planning import plan_launch
-    from paceline.engines.sameness import kept_sameness, sameness, sameness_words
+    from paceline.engines.sameness import kept_sameness, sameness
+    from paceline.report.sameness_words import sameness_words
     from paceline.store.paths import home
 
     profile = plan.profile

@@ -24,8 +24,10 @@ def run_tuning(journal: "Journal") -> None:
         f"tuning {tuning.id}: {harmless(tuning.model_name)} on {tuning.engine} {tuning.engine_version or ''}"
     )
     talk(f"  goal {tuning.goal}, tier {tuning.tier}, budget {format_duration_ns(tuning.budget_s * 1e9)}")
-    with _kept(journal), journal:
-        tuner(journal, _watch(journal)).run()
+    with journal:
+        one = tuner(journal, _watch(journal))
+        with _kept(journal):
+            one.run()
 
 
 @contextmanager
@@ -46,7 +48,7 @@ def _kept(journal: "Journal") -> Iterator[None]:
 
 
 def _watch(journal: "Journal") -> "Watch":
-    """A line for each block that has ended, with how its trial compares."""
+    """A line for each block that has ended, in the search with how its trial compares by all blocks."""
     from paceline.report.tuning_text import block_line
     from paceline.tuning.goal import parse_goal
     from paceline.tuning.leaders import leaders
@@ -55,14 +57,15 @@ def _watch(journal: "Journal") -> "Watch":
     goal = parse_goal(journal.tuning.goal)
 
     def ended(entry: "TrialEntry", block: "Block") -> None:
-        found = {one.number: one for one in leaders(journal.tuning, goal)}
-        talk(harmless(block_line(journal.tuning, entry, block, found.get(entry.number))))
+        searched = any(one is block for one in entry.blocks)
+        found = {one.number: one for one in leaders(journal.tuning, goal)} if searched else {}
+        talk(block_line(goal, entry, block, found.get(entry.number)))
 
-    return Watch(block=lambda text: talk(f"  {text}"), ended=ended, said=lambda text: talk(harmless(text)))
+    return Watch(block=lambda text: talk(f"  {text}"), ended=ended, said=talk)
 
 
 def conclude_tuning(ref: str, paths: Mapping[str, Path | None]) -> int:
-    """Print and write what a tuning has found. 0: it is complete; 1: it failed or was cut off."""
+    """Print and write what a tuning has found. Exit code 1 where it failed."""
     from paceline.report.tuning_html import render_tuning_html
     from paceline.report.tuning_text import tuning_text
     from paceline.tuning.goal import parse_goal
@@ -81,4 +84,4 @@ def conclude_tuning(ref: str, paths: Mapping[str, Path | None]) -> int:
     if paths.get("--json") != STDOUT:
         typer.echo(tuning_text(tuning, goal, found), nl=False)
     write_outputs(paths, rendered, hint=f"the tuning is stored: paceline tune show {tuning.id}")
-    return 0 if tuning.state == "complete" else 1
+    return 1 if tuning.state == "failed" else 0

@@ -18,6 +18,11 @@ Value = str | int | float | bool | None
 Settings = Mapping[str, Value]
 
 
+def in_command(settings: Settings) -> dict[str, Value]:
+    """Those that stand in a command: without what is left out."""
+    return {name: value for name, value in settings.items() if value is not None and value is not False}
+
+
 @dataclass(frozen=True, slots=True)
 class Installed:
     """An engine on this machine. argv: what begins its command. found: where it was found, in words."""

@@ -8,7 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from paceline.engines.adapters import adapter, find_engine
-from paceline.engines.engine import TIERS, Adapter, Address, Installed, Settings, TierSettings, Value
+from paceline.engines.engine import (
+    TIERS,
+    Adapter,
+    Address,
+    Installed,
+    Settings,
+    TierSettings,
+    in_command,
+)
 from paceline.engines.llama_cpp import LlamaCpp
 from paceline.engines.llama_cpp_memory import check as check_memory
 from paceline.engines.machine import Machine, look
@@ -42,7 +50,7 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
     own = one.checked(installed, asked.settings or {})
     profile = None if asked.bare else _profile(asked, one, installed, facts, home)
     made = _made(asked, profile) or one.tier(asked.tier, facts, here, installed)
-    settings = _standing({**made.values, **own})
+    settings = in_command({**made.values, **own})
     why = {**made.why, **dict.fromkeys(own, "you set it")}
     needs = made.needs_bytes
     if facts is not None and isinstance(one, LlamaCpp):
@@ -70,7 +78,7 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
 
 def with_settings(plan: LaunchPlan, settings: Settings) -> LaunchPlan:
     """The same start with other settings in place of all that it had. Raises ConfigError as `plan_launch`."""
-    standing = _standing(settings)
+    standing = in_command(settings)
     command = plan.adapter.command(plan.installed, plan.model, plan.served_name, plan.address, standing)
     why = {name: plan.why[name] for name in standing if standing[name] == plan.settings.get(name)}
     return replace(plan, settings=standing, why=why, command=command, profile=None)
@@ -132,11 +140,6 @@ def _made(asked: Asked, profile: Profile | None) -> TierSettings | None:
             f"run `paceline tune {shlex.quote(asked.model)} --tier ultra` first, or take --tier fast",
         )
     return None
-
-
-def _standing(settings: Settings) -> dict[str, Value]:
-    """Without what is left out of a command."""
-    return {name: value for name, value in settings.items() if value is not None and value is not False}
 
 
 def _free_port(host: str) -> int:

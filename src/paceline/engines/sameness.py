@@ -24,7 +24,7 @@ from paceline.engines.run import running
 from paceline.errors import EndpointError, RunError, StoreError
 from paceline.measure import driver
 from paceline.measure.equivalence import equivalence_job
-from paceline.measure.interrupts import Interrupts
+from paceline.measure.interrupts import AtOnce
 from paceline.measure.job import Job, Prepared, prepare
 from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import Closed, LoadPlan
@@ -200,16 +200,8 @@ def _job(plan: LaunchPlan, endpoint: str, protocol: Protocol, prompts: int, outp
     return Job(url=endpoint, workload=workload, load=load, model=plan.served_name, protocol=protocol)
 
 
-class _AtOnce(Interrupts):
-    """The first interrupt ends the run at once: half of its answers are worth nothing here."""
-
-    def note(self, name: str = "SIGINT") -> None:
-        super().note(name)
-        super().note(name)
-
-
 def _asked(prepared: Prepared, own: Path, progress: Callable[[Snapshot], None]) -> StoredRun:
-    result = driver.measure(prepared, watch=progress, home=own, interrupts=_AtOnce())
+    result = driver.measure(prepared, watch=progress, home=own, interrupts=AtOnce())
     if result.store_error is not None:
         raise result.store_error
     if result.state == "interrupted":
@@ -255,20 +247,3 @@ def _keep(own: Path, key: Mapping[str, Any], found: Sameness) -> None:
     except StoreError:
         # It is asked again at the next start: nothing is lost but time.
         return
-
-
-def sameness_words(found: Sameness) -> str:
-    """What was found: `differ from standard in 3 of 16 prompts, first after 41 words (median)`."""
-    told = found.prompts - found.unrepeated
-    if found.differing:
-        after = f"{found.first_difference:g} {found.unit}" if found.first_difference is not None else "none"
-        text = f"differ from standard in {found.differing} of {told} prompts, first after {after} (median)"
-    elif told:
-        text = f"the same as standard in {told} of {told}"
-    else:
-        text = "not to be told"
-    own = found.unrepeated_by_tier
-    for side, prompts in (("the tier", own), ("standard", found.unrepeated - own)):
-        if prompts:
-            text += f"; {prompts} more say nothing: there {side} does not repeat itself"
-    return text

@@ -42,3 +42,12 @@ class Interrupts:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self.note(signal.Signals(number).name)
+
+
+class AtOnce(Interrupts):
+    """The first ends the run at once: for runs of which half is worth nothing."""
+
+    def note(self, name: str = "SIGINT") -> None:
+        """Count one as two."""
+        super().note(name)
+        super().note(name)

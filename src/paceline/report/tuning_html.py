@@ -10,12 +10,13 @@ from paceline.report.chart_axes import Axis, axis_of
 from paceline.report.charts import ACCENT, QUIET, SECOND, WIDTH, Spec, inline, plain
 from paceline.report.line_chart import Line, LinePoint, line_chart
 from paceline.report.page import Page
+from paceline.report.sameness_words import sameness_words
 from paceline.report.tuning_text import (
     SIDES,
     common_settings,
     curve_cells,
     head_rows,
-    sameness_words,
+    metric_words,
     setting_cells,
     settings_words,
 )
@@ -56,20 +57,20 @@ def tuning_page(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> 
         "head": head_rows(tuning, leaders),
         "settings": setting_cells(tuning),
         "has_rounds": bool(rounds),
-        "rounds_title": f"{goal.metric} in {goal.unit}, {better} is better",
+        "rounds_title": f"{metric_words(goal)}: {better} is better",
         "curve_rows": curve_cells(tuning),
         "curve_sentence": "Further right is faster for each user, further up is more for all together; "
         "numbers are streams at once.",
         "leading": [_leading(one, common) for one in leaders],
         "common": settings_words(common) if common else "",
-        "metric": f"{goal.metric} ({goal.unit})",
+        "metric": metric_words(goal),
     }
     document = tuning.model_dump_json(by_alias=True)
     return Page("tuning.html", context, charts, document)
 
 
 def _below(tuning: "Tuning") -> list[str]:
-    lines = [] if tuning.sameness is None else [sameness_words(tuning.sameness)]
+    lines = [] if tuning.sameness is None else [f"Greedy answers: {sameness_words(tuning.sameness)}."]
     if tuning.profile is not None:
         lines.append(f"`paceline serve MODEL --tier {tuning.tier}` takes these settings.")
     elif tuning.state == "complete":
@@ -104,9 +105,7 @@ def _round_rows(tuning: "Tuning", goal: "Goal") -> list[dict[str, Any]]:
 
 def _rounds_chart(rows: list[dict[str, Any]], goal: "Goal") -> Spec:
     """A dot a request, in its round and side."""
-    axis = axis_of(
-        f"{goal.metric}, {goal.unit}", [row["value"] for row in rows if row["value"] > 0.0], zero=True
-    )
+    axis = axis_of(metric_words(goal), [row["value"] for row in rows if row["value"] > 0.0], zero=True)
     base = alt.Chart(inline(rows))
     colour = alt.Color(
         "side:N",

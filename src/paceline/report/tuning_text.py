@@ -1,9 +1,12 @@
 """A tuning for the terminal: what won, by how much, what it costs elsewhere, and what was tried."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from paceline.engines.engine import in_command
 from paceline.report.lines import folded
+from paceline.report.sameness_words import sameness_words
 from paceline.report.words import printable, shorten
 from paceline.units import format_duration_ns, format_number
 
@@ -61,29 +64,24 @@ def _times(ratio: float | None) -> str:
     return "from none" if ratio is None else f"{ratio:.3g}x"
 
 
-def block_line(tuning: "Tuning", entry: "TrialEntry", block: "Block", leader: "Leader | None") -> str:
-    """What is said when a block has ended."""
+def block_line(goal: "Goal", entry: "TrialEntry", block: "Block", leader: "Leader | None") -> str:
+    """What is said when a block has ended: its own figure, and how its trial compares by all blocks."""
     name = f"trial {entry.number}" if entry.number else "defaults"
     if block.failure is not None:
         return shorten(f"{name}: failed: {printable(block.failure)}", 300)
-    value = "no figure" if leader is None or leader.value is None else format_number(leader.value)
-    said = f"{name}: {tuning.goal.partition('@')[0].split()[-1]} {value}"
-    if entry.number:
-        ratio = (
-            ""
-            if leader is None or leader.ratio is None
-            else f", {leader.ratio:.2f} times as good as defaults"
-        )
-        said += f"{ratio}; {settings_words(entry.settings)}"
+    values = [value for value in block.values.values() if goal.counts(value)]
+    figure = f"{format_number(goal.middle(values))} {goal.unit}" if values else "no figure"
+    said = f"{name}: {goal.metric} {figure}"
+    if entry.number and leader is not None:
+        if leader.ratio is not None:
+            said += f"; by all its blocks {leader.ratio:.2f} times as good as the defaults"
+        said += f"; {settings_words(entry.settings)}"
     return said
 
 
 def settings_words(settings: Mapping[str, Any]) -> str:
     """`spec-type=ngram-mod parallel=1`."""
-    return (
-        " ".join(_setting(name, value) for name, value in settings.items() if value not in (None, False))
-        or "none"
-    )
+    return " ".join(_setting(name, value) for name, value in in_command(settings).items()) or "none"
 
 
 def common_settings(leaders: Sequence["Leader"]) -> dict[str, Any]:
@@ -109,12 +107,13 @@ def head_rows(tuning: "Tuning", leaders: Sequence["Leader"]) -> list[tuple[str, 
     named = workload.get("name") or "of its own"
     stopped = sum(1 for one in leaders if one.stopped)
     failed = len(tuning.failures)
-    asides = [f"{stopped} given up" if stopped else "", f"{failed} blocks failed" if failed else ""]
-    tried = [
-        f"{len(leaders)} settings in {sum(one.blocks for one in leaders)} blocks",
-        *filter(None, asides),
-        f"then {len(tuning.rounds)} rounds against the defaults",
+    asides = [
+        f"{stopped} given up" if stopped else "",
+        f"{_plural(failed, 'block')} failed" if failed else "",
+        f"then {_plural(len(tuning.rounds), 'round')} against the defaults" if tuning.rounds else "",
     ]
+    blocks = sum(one.blocks for one in leaders)
+    tried = [f"{_plural(len(leaders), 'setting')} in {_plural(blocks, 'block')}", *filter(None, asides)]
     spent, budget = (format_duration_ns(seconds * 1e9) for seconds in (tuning.spent_s, tuning.budget_s))
     return [
         ("tuning", f"{tuning.id}, {tuning.state}"),
@@ -128,6 +127,7 @@ def head_rows(tuning: "Tuning", leaders: Sequence["Leader"]) -> list[tuple[str, 
         ("block", f"{_plural(tuning.requests, 'request')}{_levels(tuning)}, after a start of its own"),
         ("tried", ", ".join(tried)),
         ("time", f"{spent} of {budget}"),
+        *(("note", printable(note)) for note in tuning.notes),
     ]
 
 
@@ -152,8 +152,7 @@ def setting_cells(tuning: "Tuning") -> list[tuple[str, str, str]]:
         return []
     return [
         (name, _said(tuning.fixed[name]) if name in tuning.fixed else "the engine's", _said(value))
-        for name, value in tuning.settings_of(tuning.pick).items()
-        if value is not None and value is not False
+        for name, value in in_command(tuning.settings_of(tuning.pick)).items()
     ]
 
 
@@ -167,22 +166,8 @@ def _verdict(tuning: "Tuning") -> list[str]:
     sentence = str(tuning.result["sentence"])
     lines = folded(printable(sentence[:1].upper() + sentence[1:] + "."))
     if tuning.sameness is not None:
-        lines += folded(sameness_words(tuning.sameness))
+        lines += folded(f"Greedy answers: {sameness_words(tuning.sameness)}.")
     return lines
-
-
-def sameness_words(found: Mapping[str, Any]) -> str:
-    """Whether greedy answers stay as they are, where and how often they do not."""
-    beside = "at standard settings"
-    same = int(found["prompts"]) - int(found["differing"])
-    if not found["differing"]:
-        return f"Greedy answers: the same as {beside} for all {found['prompts']} prompts."
-    first = found.get("first_difference")
-    where = f", first after {format_number(first)} {found['unit']} (median)" if first is not None else ""
-    return (
-        f"Greedy answers: the same as {beside} for {same} of {found['prompts']} prompts; "
-        f"{found['differing']} differ{where}. Verdict: {found['verdict']}."
-    )
 
 
 def _curves(tuning: "Tuning") -> list[str]:
@@ -222,8 +207,7 @@ def _number(value: float | None) -> str:
 def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
     if len(leaders) < 2:
         return []
-    unit = goal.unit.upper()
-    cells = [["TRIAL", "BLOCKS", f"{goal.metric} {unit.lower()}", "TIMES DEFAULTS", "SETTINGS"]]
+    cells = [["TRIAL", "BLOCKS", metric_words(goal).upper(), "TIMES DEFAULTS", "SETTINGS"]]
     shown = leaders[:_SHOWN]
     common = common_settings(leaders)
     if all(one.number for one in shown):
@@ -245,13 +229,13 @@ def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
 
 def _end(tuning: "Tuning") -> list[str]:
     if tuning.profile is not None:
-        model = printable(tuning.model)
+        model = shlex.quote(printable(tuning.model))
         return [
             *folded(f"Profile written: {printable(tuning.profile)}"),
             *folded(f"Serve it: paceline serve {model} --tier {tuning.tier}"),
         ]
     if tuning.state == "complete":
-        return ["No profile was written: `paceline serve` goes on with the tier's own settings."]
+        return ["No profile was written: `paceline serve` goes on as before."]
     if tuning.state in ("interrupted", "failed"):
         return [f"Go on with it: paceline tune resume {tuning.id}"]
     return []
@@ -267,6 +251,11 @@ def _table(cells: Sequence[Sequence[str]], *, left: int) -> list[str]:
         ).rstrip()
         for row in cells
     ]
+
+
+def metric_words(goal: "Goal") -> str:
+    """With its unit, where the metric's name does not end in it."""
+    return goal.metric if goal.one_stream else f"{goal.metric}, {goal.unit}"
 
 
 def _with_last_folded(cells: Sequence[Sequence[str]]) -> list[str]:

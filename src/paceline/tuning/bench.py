@@ -5,7 +5,7 @@ stand on boards as offers.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from paceline.engines.planning import with_port, with_settings
 from paceline.engines.run import running
 from paceline.errors import EndpointError
 from paceline.measure import driver
+from paceline.measure.interrupts import AtOnce
 from paceline.measure.job import Job, Prepared, prepare
-from paceline.measure.live_stats import Snapshot
 from paceline.measure.load_spec import Closed, auto_threads
 from paceline.measure.sources import IndexedSource
 from paceline.report.model import Report, build_report
@@ -59,7 +59,6 @@ class Bench:
     requests: int
     levels: tuple[int, ...]
     home: Path
-    watch: Callable[[Snapshot], None] = lambda _: None
 
     def block(self, settings: Settings, prompts: int, name: str) -> Measured:
         """Measure settings on set `prompts` of the workload's prompts: the same for all settings.
@@ -111,7 +110,7 @@ class Bench:
                 }
             ),
         )
-        result = driver.measure(_From.at(first, prepare(job)), watch=self.watch, home=self.home)
+        result = driver.measure(_From.at(first, prepare(job)), home=self.home, interrupts=AtOnce())
         if result.store_error is not None:
             raise result.store_error
         if result.state == "interrupted":
@@ -124,7 +123,7 @@ class Bench:
         Sets and levels follow each other in the workload, so that no prompt is found in a cache of an earlier
         level; a workload that has an end begins again, set by set.
         """
-        counts = [self.requests * (level if len(self.levels) > 1 else 1) for level in self.levels]
+        counts = self._counts()
         before, whole = sum(counts[:place]), sum(counts)
         there = n_jobs(self.job.jobs)
         if there is None:
@@ -136,8 +135,14 @@ class Bench:
     def sets(self) -> int | None:
         """How many sets of prompts there are that share none; None: no end to them."""
         there = n_jobs(self.job.jobs)
-        whole = sum(self.requests * (level if len(self.levels) > 1 else 1) for level in self.levels)
-        return None if there is None else max(there // whole, 1)
+        return None if there is None else max(there // sum(self._counts()), 1)
+
+    def _counts(self) -> list[int]:
+        """Jobs of a set a level; of a workload that has an end no more than there are."""
+        streams = self.levels if len(self.levels) > 1 else (1,)
+        there = n_jobs(self.job.jobs)
+        most = self.requests if there is None else max(there // sum(streams), 1)
+        return [min(self.requests, most) * level for level in streams]
 
 
 @dataclass(frozen=True)
@@ -173,8 +178,10 @@ def _failure(report: Report, *, whole: bool) -> str | None:
         reasons = [str(reason) for reason in report.trust.reasons if reason.severity == "invalid"]
         return f"the run is invalid: {'; '.join(reasons[:2])}"
     if not whole and report.well < report.attempted:
-        failed = {
-            name: n for name, n in report.evidence.by_outcome.items() if name not in ("ok", "hung_up") and n
-        }
-        return f"{report.attempted - report.well} of {report.attempted} requests failed: {failed}"
+        failed = ", ".join(
+            f"{name} {n}"
+            for name, n in report.evidence.by_outcome.items()
+            if name not in ("ok", "hung_up") and n
+        )
+        return f"{report.attempted - report.well} of {report.attempted} requests failed ({failed})"
     return None

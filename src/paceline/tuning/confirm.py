@@ -6,7 +6,7 @@ starts differ by does not shrink with requests.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,12 +103,11 @@ def gain(
         return Finding(None, False, f"no verdict: {least}{_aside(rounds)}", FEWEST_ROUNDS)
     if not (rounds.default.any() or rounds.tuned.any()):
         return Finding(None, False, f"no verdict: {goal.metric} is 0 on both sides{_aside(rounds)}", None)
-    middle = _middle(goal)
     found = _of_logs(rounds, goal, looks) if goal.one_stream else _of_means(rounds, looks)
     result = Gain(
         goal.metric,
-        middle(rounds.default),
-        middle(rounds.tuned),
+        goal.middle(rounds.default),
+        goal.middle(rounds.tuned),
         found.ratio,
         found.lo,
         found.hi,
@@ -125,7 +124,6 @@ def gain(
 
 
 def _rounds(default_blocks: Sequence[Measured], tuned_blocks: Sequence[Measured], goal: Goal) -> _Rounds:
-    middle = _middle(goal)
     defaults, tuned = [], []
     requests = unpaired = lost = failed = 0
     for a, b in zip(default_blocks, tuned_blocks, strict=False):
@@ -138,26 +136,14 @@ def _rounds(default_blocks: Sequence[Measured], tuned_blocks: Sequence[Measured]
             continue
         unpaired += len(a.values.keys() | b.values.keys()) - len(whole)
         requests += 2 * len(whole)
-        defaults.append(middle(np.array([x for x, _ in whole])))
-        tuned.append(middle(np.array([y for _, y in whole])))
+        defaults.append(goal.middle(x for x, _ in whole))
+        tuned.append(goal.middle(y for _, y in whole))
     lost += abs(len(default_blocks) - len(tuned_blocks))
     return _Rounds(np.array(defaults), np.array(tuned), requests, unpaired, lost, failed)
 
 
 def _came_to_nothing(block: Measured, goal: Goal) -> bool:
     return block.failure is not None or not any(map(goal.counts, block.values.values()))
-
-
-def _middle(goal: Goal) -> Callable[[Floats], float]:
-    return _geometric_mean if goal.one_stream else _mean
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean())
-
-
-def _geometric_mean(values: Floats) -> float:
-    return math.exp(float(np.log(values).mean()))
 
 
 def _reach(count: int, looks: int) -> float:

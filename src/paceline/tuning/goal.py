@@ -1,7 +1,7 @@
 """What the tuner is to reach: `min itl_ms`, or `max goodput @ ttft_ms<=500,itl_ms<=50`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,6 +65,16 @@ class Goal:
     def counts(self, value: float) -> bool:
         """Whether it is a value: finite and above 0, or 0 of a whole load (no request met the limits)."""
         return math.isfinite(value) and (value > 0.0 or (value == 0.0 and not self.one_stream))
+
+    def middle(self, values: Iterable[float]) -> float:
+        """The geometric mean of requests' values, which are told by ratios; the mean of a whole load's.
+
+        Of one value at least, all of which count.
+        """
+        found = list(values)
+        if self.one_stream:
+            return math.exp(math.fsum(map(math.log, found)) / len(found))
+        return math.fsum(found) / len(found)
 
 
 def parse_goal(text: str) -> Goal:

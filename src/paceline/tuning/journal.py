@@ -1,5 +1,6 @@
 """A tuning on the disk: `$PACELINE_HOME/tunings/ID/tuning.json`, whole after each block; runs beside it."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from paceline import __version__
 from paceline.engines.engine import EngineName, Tier, Value
+from paceline.engines.profile import Sameness
 from paceline.errors import StoreError
 from paceline.store.atomic import make_folder, store_error, sweep, write_text
 from paceline.store.document import read_document
@@ -89,6 +91,7 @@ class Tuning(BaseModel):
 
     asked: the workload, its load and how it is asked. fixed: settings that all trials have. pick: the trial
     that the search chose. curves: figures a load level, of `default` and `tuned`. result: what was found.
+    notes: what was left out or is not as it should be, in sentences.
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -120,7 +123,7 @@ class Tuning(BaseModel):
     pick: int | None = None
     rounds: list[Round] = Field(default_factory=list)
     curves: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
-    sameness: dict[str, Any] | None = None
+    sameness: Sameness | None = None
     result: dict[str, Any] | None = None
     profile: str | None = None
     notes: list[str] = Field(default_factory=list)
@@ -247,15 +250,16 @@ def list_tunings(*, at: Path | None = None) -> tuple[list[Tuning], list[str]]:
 
 def delete_tuning(ref: str, *, at: Path | None = None) -> str:
     """Delete a tuning with its runs and logs, and return its id. Raises StoreError."""
-    import shutil
-
     folder = tunings_folder(at) / find_tuning(ref, at=at)
     if is_locked(folder):
         raise StoreError(f"tuning {folder.name} is going on", "end it first, with Ctrl-C where it runs")
+    # Renamed first: a tuning is there whole or not at all, whatever stops the deletion.
     doomed = folder.with_name(f".deleted-{folder.name}")
     try:
         folder.rename(doomed)
         shutil.rmtree(doomed)
+        for left in folder.parent.glob(".deleted-*"):
+            shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
         raise store_error(f"cannot delete {folder}", error) from error
     return folder.name

@@ -11,7 +11,7 @@ from paceline.tuning.standing import figures, standing
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """One setting of the search. value: the metric, geometric mean of its requests; None without a figure.
+    """One setting of the search. value: the metric, `Goal.middle` of all its values; None without a figure.
 
     ratio: how many times better than the defaults, by all blocks at once; error: a standard error of its log.
     What the search saw of its best is too good (the best of many), and so is no result.
@@ -43,16 +43,10 @@ def leaders(tuning: Tuning, goal: Goal) -> list[Leader]:
                 number=entry.number,
                 settings=entry.settings,
                 blocks=len(trial.blocks),
-                value=_mean(values, goal) if values else None,
+                value=goal.middle(values) if values else None,
                 ratio=ratio,
                 error=error,
                 stopped=entry.stopped,
             )
         )
     return sorted(found, key=lambda one: (one.ratio is None, -(one.ratio or 0.0), one.number))
-
-
-def _mean(values: list[float], goal: Goal) -> float:
-    if goal.one_stream:
-        return math.exp(sum(map(math.log, values)) / len(values))
-    return sum(values) / len(values)

@@ -1,10 +1,12 @@
 """From what is asked to a tuner that can begin, or go on: engine, space and workload, all checked."""
 
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.config import validate
-from paceline.engines.engine import Settings, Tier, Value
+from paceline.engines.engine import Settings, Tier, Value, in_command
 from paceline.engines.machine import look
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.planning import plan_launch
@@ -63,7 +65,7 @@ def new_tuning(asked: TuneAsked, home: Path | None = None) -> Tuning:
         )
     # What the binary calls an option is what is kept: the user may have written another of its names.
     fixed = dict(plan.settings)
-    varied = {name: list(values) for name, values in (asked.varied or {}).items()}
+    varied = _spelt(plan, asked.varied or {})
     choices = space(plan, tier, fixed, varied)
     if not choices:
         raise ConfigError(
@@ -153,19 +155,34 @@ def space(
 ) -> tuple[Choice, ...]:
     """What is turned: the engine's choices for a tier, without what is fixed, and with what the user varies.
 
-    Raises ConfigError for an option that is both fixed and varied, or that the engine does not have.
+    varied: as the engine spells them. Raises ConfigError for an option that is both fixed and varied.
     """
-    for name, values in varied.items():
+    for name in varied:
         if name in fixed:
             raise ConfigError(f"{name} is both fixed and varied", f"leave out --fix {name} or --vary {name}")
-        for value in values:
-            plan.adapter.checked(plan.installed, {name: value})
     own = plan.adapter.space(tier, plan.facts, look(), plan.installed)
     kept = [choice for choice in own if choice.option not in fixed and choice.option not in varied]
     # A choice that only means something with another that is fixed elsewhere is out of play.
     known = {choice.option for choice in kept} | set(fixed) | set(varied)
     kept = [choice for choice in kept if choice.only_with is None or _in_play(choice, fixed, known)]
     return (*kept, *(Choice(name, tuple(values), "you vary it") for name, values in varied.items()))
+
+
+def _spelt(plan: LaunchPlan, varied: Mapping[str, Sequence[Value]]) -> dict[str, list[Value]]:
+    """What the user varies, by the engine's own names of options. Raises ConfigError for what it has not."""
+    found: dict[str, list[Value]] = {}
+    for given, values in varied.items():
+        set_by = [in_command(plan.adapter.checked(plan.installed, {given: value})) for value in values]
+        names = sorted({name for one in set_by for name in one})
+        if len(names) != 1:
+            raise ConfigError(
+                f"--vary {given}: its values are not of one option ({', '.join(names) or 'none is set'})",
+                "vary an option that takes a value, or a bare one as in no-mmap=true,default",
+            )
+        if names[0] in found:
+            raise ConfigError(f"--vary names {names[0]} twice", "write all its values in one")
+        found[names[0]] = [one.get(names[0]) for one in set_by]
+    return found
 
 
 def _in_play(choice: Choice, fixed: Settings, known: set[str]) -> bool:
@@ -188,5 +205,5 @@ def _check_same(tuning: Tuning, plan: LaunchPlan) -> None:
     if changed:
         raise ConfigError(
             f"tuning {tuning.id} cannot go on: {' and '.join(changed)} changed since",
-            f"begin anew: paceline tune {tuning.model} --goal '{tuning.goal}'",
+            f"begin anew: paceline tune {shlex.quote(tuning.model)} --goal {shlex.quote(tuning.goal)}",
         )

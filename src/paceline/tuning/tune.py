@@ -5,18 +5,18 @@ What is done is in the journal after each block, so that a tuning that was cut o
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from paceline.engines.engine import Settings
 from paceline.engines.plan import LaunchPlan
-from paceline.engines.planning import with_settings
-from paceline.engines.profile import Gain, Profile, Sameness, gain_dict, write_profile
+from paceline.engines.planning import with_port, with_settings
+from paceline.engines.profile import Gain, Profile, gain_dict, write_profile
 from paceline.engines.sameness import sameness
 from paceline.engines.space import Choice
-from paceline.errors import ConfigError, RunError
+from paceline.errors import ConfigError, PacelineError, RunError
 from paceline.measure.host import fingerprint
 from paceline.store.paths import home as usual_home
 from paceline.tuning.bench import Bench
@@ -29,20 +29,21 @@ from paceline.tuning.search import Search
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
 SEARCH_SHARE, CONFIRM_SHARE = 0.5, 0.28
-MOST_ROUNDS = 10
+# More rounds than these make the interval little narrower.
+MOST_ROUNDS = 40
 # The search is worth its name from so many blocks on; each gets as many requests as that leaves room for.
 _BLOCKS = 28
 _FEWEST_BLOCKS = 14
 _MOST_REQUESTS = 16
-# Sets of prompts of the second half are none that the search has seen.
-_FRESH = 10_000
-_CURVE = 20_000
 LADDER = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks on. block: what is measured now, in words; ended: its trial and block; said: a sentence."""
+    """Who looks on. block: what is measured now, in words; ended: its trial and block; said: a sentence.
+
+    A block that `ended` in the search is one of its trial's; one of a round is none of them.
+    """
 
     block: Callable[[str], None] = lambda _: None
     ended: Callable[[TrialEntry, Block], None] = lambda _, __: None
@@ -169,6 +170,9 @@ class Tuner:
     def _confirm(self) -> None:
         """The pick and the defaults in turn, on prompts that the search has not used."""
         settings = {"default": self.tuning.trials[0].settings, "tuned": self._picked().settings}
+        fresh = self._fresh()
+        if self.bench.sets is not None and self.bench.sets < fresh + self._rounds():
+            self._note("the workload has too few prompts: rounds have some that the search has used, too")
         for number in range(self._rounds()):
             rounds = list(self.tuning.rounds)
             if number == len(rounds):
@@ -177,7 +181,7 @@ class Tuner:
                 if getattr(rounds[number], side) is not None:
                     continue
                 self.watch.block(f"round {number + 1} of {self._rounds()}: {side}")
-                block = self._measure(self.bench, settings[side], _FRESH + number, f"r{number}-{side}")
+                block = self._measure(self.bench, settings[side], fresh + number, f"r{number}-{side}")
                 rounds[number] = rounds[number].model_copy(update={side: block})
                 self.journal.update(rounds=list(rounds), spent_s=self.tuning.spent_s + block.seconds)
                 entry = self.tuning.trials[0] if side == "default" else self._picked()
@@ -189,6 +193,16 @@ class Tuner:
         round_s = 2.0 * sum(block.seconds for block in blocks) / len(blocks)
         fits = int(CONFIRM_SHARE * self.tuning.budget_s / round_s)
         return min(max(fits, FEWEST_ROUNDS + 1), MOST_ROUNDS)
+
+    def _fresh(self) -> int:
+        """The first set of prompts that no block of the search has had."""
+        return max(len(one.blocks) for one in self.tuning.trials)
+
+    def _note(self, text: str) -> None:
+        """What is wanting in what is found, kept with it; once, however often the tuning is resumed."""
+        if text not in self.tuning.notes:
+            self.watch.said(text)
+            self.journal.update(notes=[*self.tuning.notes, text])
 
     def _finding(self) -> Finding:
         return finding_of(self.tuning, self.goal)
@@ -210,21 +224,30 @@ class Tuner:
             if side in curves:
                 continue
             self.watch.block(f"trade-off curve: {side} at {', '.join(map(str, LADDER))} streams")
-            block = self._measure(bench, settings, _CURVE, f"curve-{side}")
+            block = self._measure(bench, settings, self._fresh() + self._rounds(), f"curve-{side}")
             if block.failure is not None:
-                self.watch.said(f"no trade-off curve of {side}: {block.failure}")
+                self._note(f"the trade-off curve of {side} is not whole: {block.failure}")
             curves[side] = block.curve
             self.journal.update(curves=dict(curves), spent_s=self.tuning.spent_s + block.seconds)
 
     def _compare_answers(self) -> None:
-        """Greedy answers of the tuned settings beside those of the standard ones."""
+        """Greedy answers of the tuned settings beside those of the standard ones.
+
+        The gain stands without them: `serve` asks again before it first serves a profile that has none.
+        """
         if self.tuning.sameness is not None:
             return
         began = time.monotonic()
         tuned = with_settings(self.bench.plan, self.tuning.settings_of(self._picked().number))
-        found = sameness(self.standard, tuned, home=self.home or usual_home(), watch=self.watch.said)
+        # The ports are of plans that were made hours ago.
+        sides = with_port(self.standard), with_port(tuned)
+        try:
+            found = sameness(*sides, home=self.home or usual_home(), watch=self.watch.said)
+        except PacelineError as error:
+            self._note(f"greedy answers could not be held against standard's: {error.message}")
+            return
         spent_s = self.tuning.spent_s + time.monotonic() - began
-        self.journal.update(sameness=asdict(found), spent_s=spent_s)
+        self.journal.update(sameness=found, spent_s=spent_s)
 
     def _conclude(self) -> None:
         """The result, and the profile where the gain is real."""
@@ -265,7 +288,7 @@ class Tuner:
             settings=tuning.settings_of(self._picked().number),
             made_at=datetime.now(UTC),
             gain=gained,
-            sameness=None if tuning.sameness is None else Sameness(**tuning.sameness),
+            sameness=tuning.sameness,
             evidence={"tuning": tuning.id, "curves": tuning.curves},
         )
 
