@@ -157,3 +157,24 @@ def test_of_a_whole_load_the_rounds_are_the_curve(tmp_path: Path) -> None:
     assert tuning.result["real"]
     assert [point["concurrency"] for point in tuning.curves["tuned"]] == [1, 2, 4]
     assert not [name for _, _, name in bench.seen if name.startswith("curve")]
+
+
+def test_a_workload_with_few_prompts_says_that_the_rounds_use_them_again(tmp_path: Path) -> None:
+    goal = parse_goal("min itl_ms")
+    few = run(tmp_path / "few", PlannedBench(speculation, goal, sets=4)).tuning
+    assert few.notes == ["the workload has too few prompts: rounds have some that the search has used, too"]
+    assert run(tmp_path / "many", PlannedBench(speculation, goal, sets=1000)).tuning.notes == []
+
+
+def test_answers_that_cannot_be_compared_cost_no_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RunError("the engine ended")
+
+    monkeypatch.setattr(tune, "sameness", fails)
+    tuning = run(tmp_path, PlannedBench(speculation, parse_goal("min itl_ms"))).tuning
+    assert tuning.state == "complete"
+    assert tuning.notes == ["greedy answers could not be held against standard's: the engine ended"]
+    assert tuning.profile is not None
+    assert read_profile(Path(tuning.profile)).sameness is None

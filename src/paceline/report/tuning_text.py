@@ -70,7 +70,8 @@ def block_line(goal: "Goal", entry: "TrialEntry", block: "Block", leader: "Leade
     if block.failure is not None:
         return shorten(f"{name}: failed: {printable(block.failure)}", 300)
     values = [value for value in block.values.values() if goal.counts(value)]
-    figure = f"{format_number(goal.middle(values))} {goal.unit}" if values else "no figure"
+    unit = "" if goal.one_stream else f" {goal.unit}"
+    figure = f"{format_number(goal.middle(values))}{unit}" if values else "no figure"
     said = f"{name}: {goal.metric} {figure}"
     if entry.number and leader is not None:
         if leader.ratio is not None:

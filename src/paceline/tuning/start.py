@@ -177,7 +177,7 @@ def _spelt(plan: LaunchPlan, varied: Mapping[str, Sequence[Value]]) -> dict[str,
         if len(names) != 1:
             raise ConfigError(
                 f"--vary {given}: its values are not of one option ({', '.join(names) or 'none is set'})",
-                "vary an option that takes a value, or a bare one as in no-mmap=true,default",
+                "vary an option that takes a value, or a bare one as in no-repack=true,default",
             )
         if names[0] in found:
             raise ConfigError(f"--vary names {names[0]} twice", "write all its values in one")
