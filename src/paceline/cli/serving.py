@@ -140,11 +140,9 @@ class _Events:
         self._announced = False
 
     def __call__(self, event: "Event") -> None:
-        # A reader of the talk that has gone must not end what serves.
-        with suppress(OSError):
-            talk(f"{datetime.now().astimezone():%H:%M:%S} {event.text}")
-            if event.kind == "gave up" and event.failure is not None and event.failure.hint:
-                talk(f"  {event.failure.hint}")
+        _say(f"{datetime.now().astimezone():%H:%M:%S} {event.text}")
+        if event.kind == "gave up" and event.failure is not None and event.failure.hint:
+            _say(f"  {event.failure.hint}")
         if event.kind == "ready":
             self._serving.update(state="ready")
             if not self._announced:
@@ -169,12 +167,12 @@ class _Events:
             made = register(wanted.file, offer, gateway_check)
         except UsageError as error:
             # It was fine before the start, so somebody is at work on it: the model is served all the same.
-            talk(f"not registered: {error.message}")
+            _say(f"not registered: {error.message}")
             self._serving.update(registered=None)
             return
         if made:
-            talk(f"there was no config, so this is one: paceline gateway --config {wanted.file}")
-        talk(f"offer {name} of model {offer.model} is in {wanted.file}")
+            _say(f"there was no config, so this is one: paceline gateway --config {wanted.file}")
+        _say(f"offer {name} of model {offer.model} is in {wanted.file}")
 
 
 def _hold_against_standard(wanted: Wanted, plan: LaunchPlan) -> None:
@@ -265,6 +263,12 @@ def _start(plan: LaunchPlan) -> "Start | None":
     if plan.facts is None:
         return None
     return Start(plan.adapter.name, plan.installed.version, plan.facts.fingerprint, fingerprint(), plan.tier)
+
+
+def _say(text: str) -> None:
+    """A reader of the talk that has gone must not end what serves."""
+    with suppress(OSError):
+        talk(text)
 
 
 def _print(text: str) -> None:

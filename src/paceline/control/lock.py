@@ -1,8 +1,6 @@
 """One gateway a home: the ledger has one writer."""
 
-import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from paceline.store.atomic import make_folder, store_error
 
 LOCK_NAME = ".gateway"
 _WAIT_S = 2.0
-_PAUSE_S = 0.05
 
 
 class GatewayLock:
@@ -32,7 +29,7 @@ class GatewayLock:
             self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise store_error(f"cannot write {path}", error) from error
-        if not _taken(self.handle):
+        if not lock.take_within(self.handle, _WAIT_S):
             holder = os.pread(self.handle, 20, 0).decode("ascii", "replace").strip()
             self.release()
             who = f" (process {holder})" if holder.isdigit() else ""
@@ -52,14 +49,3 @@ class GatewayLock:
 def is_held(home: Path) -> bool:
     """Whether a gateway works in this home. Takes and changes nothing."""
     return lock.is_held(home / "gateway" / LOCK_NAME)
-
-
-def _taken(handle: int) -> bool:
-    until = time.monotonic() + _WAIT_S
-    while True:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        if time.monotonic() > until:
-            return False
-        time.sleep(_PAUSE_S)

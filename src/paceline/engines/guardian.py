@@ -81,7 +81,8 @@ class _Guardian:
                 self._log.write(data)
         self._log.close()
         said = {"ended": self._exit_code, "tail": self._log.tail, "dropped": self._log.dropped_bytes}
-        self._say({**said, "left": left})
+        # Without it the engine would count as one whose guardian was killed.
+        self._say({**said, "left": left}, always=True)
         self._flush(_LAST_WORD_S)
 
     def take_signals(self) -> None:
@@ -218,8 +219,8 @@ class _Guardian:
         left = end_all(alive, _KILL_S, self._reap)
         return [one.pid for one in left]
 
-    def _say(self, message: dict[str, Any]) -> None:
-        if len(self._out) < _MOST_WAITING_BYTES:
+    def _say(self, message: dict[str, Any], *, always: bool = False) -> None:
+        if always or len(self._out) < _MOST_WAITING_BYTES:
             self._out += json.dumps(message).encode() + b"\n"
             self._flush(0)
 

@@ -4,12 +4,10 @@ The user's text stays as it is: the offer is a marked block of its own. What the
 checked before it is written, and it is written whole or not at all, by one process at a time.
 """
 
-import fcntl
 import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -20,6 +18,7 @@ from paceline.engines.plan import LaunchPlan
 from paceline.errors import ConfigError, StoreError
 from paceline.protocols import Protocol
 from paceline.store.atomic import make_folder, replaced
+from paceline.store.lock import take_within
 from paceline.toml_file import Problem
 from paceline.whole_file import read_whole
 
@@ -33,7 +32,6 @@ require_key = false               # true: clients need a key of `paceline keys c
 """
 _MOST_BYTES = 10_000_000
 _LOCK_WAIT_S = 10.0
-_PAUSE_S = 0.02
 # How many requests an engine works on at once, by its own option.
 _SLOTS: dict[EngineName, str] = {
     "llama.cpp": "parallel",
@@ -289,18 +287,11 @@ def _locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise ConfigError(f"{folder} cannot be opened: {error.strerror}", "check its permissions") from None
     try:
-        until = time.monotonic() + _LOCK_WAIT_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise ConfigError(
-                        f"another process writes a config in {folder} and does not end",
-                        f"see which one holds it: fuser {folder}",
-                    ) from None
-                time.sleep(_PAUSE_S)
+        if not take_within(handle, _LOCK_WAIT_S):
+            raise ConfigError(
+                f"another process writes a config in {folder} and does not end",
+                f"see which one holds it: fuser {folder}",
+            )
         yield
     finally:
         os.close(handle)

@@ -4,7 +4,6 @@ The lock is held by the serving process and let go by the kernel when that ends,
 id says whom to signal, and is believed only while the lock is held.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -22,9 +21,10 @@ from typing import Any, Literal, Self
 from pydantic import TypeAdapter, ValidationError
 
 from paceline.config import choice_hint
+from paceline.engines.processes import process
 from paceline.errors import ConfigError, StoreError
 from paceline.store.atomic import make_folder, store_error, sweep, write_text
-from paceline.store.lock import is_held
+from paceline.store.lock import is_held, take_within
 from paceline.store.paths import home as usual_home
 from paceline.whole_file import read_whole
 
@@ -255,13 +255,9 @@ def _wait(process: int | None, lock_file: Path, wait_s: float) -> bool:
 
 
 def started_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot (proc(5), field 22); None where that is not told."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-        # The name in brackets may hold anything, brackets and spaces too.
-        return int(text.rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return None
+    """When a process started, in clock ticks since boot; None where that is not told."""
+    found = process(pid)
+    return None if found is None else found.started
 
 
 def _lock_file(folder: Path, name: str) -> Path:
@@ -275,12 +271,10 @@ def _taken(folder: Path, name: str) -> int | None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise store_error(f"cannot write {path}", error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        return None
-    return handle
+    if take_within(handle, 0.0):
+        return handle
+    os.close(handle)
+    return None
 
 
 @contextmanager
@@ -292,18 +286,11 @@ def _folder_lock(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise store_error(f"cannot write {path}", error) from error
     try:
-        until = time.monotonic() + _FOLDER_WAIT_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    raise StoreError(
-                        f"another process works in {folder} and does not end",
-                        f"see which one holds {path}: fuser {path}",
-                    ) from None
-                time.sleep(_PAUSE_S)
+        if not take_within(handle, _FOLDER_WAIT_S):
+            raise StoreError(
+                f"another process works in {folder} and does not end",
+                f"see which one holds {path}: fuser {path}",
+            )
         yield
     finally:
         os.close(handle)

@@ -16,7 +16,7 @@ from paceline.store.atomic import store_error
 
 LOCK_NAME = ".writer"
 # A reader that looks whether the run is locked holds it for an instant.
-_TRIES = 5
+_WAIT_S = 0.1
 _PAUSE_S = 0.02
 
 
@@ -33,7 +33,7 @@ class WriterLock:
             self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise store_error(f"cannot write {path}", error) from error
-        if not _take(self._handle):
+        if not take_within(self._handle, _WAIT_S):
             holder = _holder(self._handle)
             self.release()
             raise StoreError(
@@ -77,16 +77,16 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def _take(handle: int) -> bool:
-    for attempt in range(_TRIES):
-        try:
+def take_within(handle: int, wait_s: float) -> bool:
+    """Take the lock of an open file; False where another process keeps it for longer than that."""
+    until_s = time.monotonic() + wait_s
+    while True:
+        with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if attempt + 1 < _TRIES:
-                time.sleep(_PAUSE_S)
-        else:
             return True
-    return False
+        if time.monotonic() >= until_s:
+            return False
+        time.sleep(_PAUSE_S)
 
 
 def _holder(handle: int) -> str:
