@@ -163,7 +163,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS), choices=[*WORKLOADS, []])
+    parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all of them")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=3)
     asked = parser.parse_args()
@@ -179,7 +179,7 @@ def main() -> None:
     rates = machine_rates(watch=print)
     print(f"bandwidth {rates.bandwidth_bytes_s / 1e9:.1f} GB/s; {dict(rates.arithmetic_s)}")
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
-        for name in asked.workloads:
+        for name in asked.workloads or WORKLOADS:
             compare(name, plans, Path(folder), asked)
     standard = plan_launch(replace(beginning, tier="standard", use_profile=False))
     print(f"greedy answers: {sameness_words(sameness(standard, fast, home=home()))}")
