@@ -6,7 +6,7 @@ from typing import Any
 
 from paceline.engines.engine import Value
 from paceline.engines.profile import Gain, gain_dict
-from paceline.report.tuning_text import block_line, settings_words, tuning_text, tunings_text
+from paceline.report.tuning_text import block_lines, settings_words, tuning_text, tunings_text
 from paceline.tuning.goal import parse_goal
 from paceline.tuning.journal import Block, Round, TrialEntry, Tuning
 from paceline.tuning.leaders import leaders
@@ -84,21 +84,21 @@ def test_a_block_of_the_search_says_its_figure_and_how_its_trial_compares() -> N
     tuning = found()
     entry = tuning.trials[1]
     leader = next(one for one in leaders(tuning, ITL) if one.number == 1)
-    said = block_line(ITL, entry, block(12.0, 12.0), leader)
+    said = block_lines(ITL, entry, block(12.0, 12.0), [leader])
     assert said.startswith("trial 1: itl_ms 12.0; by all its blocks 1.99 times as good")
     assert said.endswith("; spec-type=ngram-mod spec-ngram-mod-n-match=16 cache-ram=0")
 
 
 def test_a_block_of_a_round_says_its_own_figure_alone() -> None:
     tuning = found()
-    assert block_line(ITL, tuning.trials[1], block(11.0), None) == "trial 1: itl_ms 11.0"
-    assert block_line(ITL, tuning.trials[0], block(22.0), None) == "defaults: itl_ms 22.0"
-    assert block_line(ITL, tuning.trials[0], block(), None) == "defaults: itl_ms no figure"
+    assert block_lines(ITL, tuning.trials[1], block(11.0), ()) == "trial 1: itl_ms 11.0"
+    assert block_lines(ITL, tuning.trials[0], block(22.0), ()) == "defaults: itl_ms 22.0"
+    assert block_lines(ITL, tuning.trials[0], block(), ()) == "defaults: itl_ms no figure"
     goodput = parse_goal("max goodput @ ttft_ms<=500")
-    assert block_line(goodput, tuning.trials[0], block(2.5), None) == "defaults: goodput 2.50 requests/s"
+    assert block_lines(goodput, tuning.trials[0], block(2.5), ()) == "defaults: goodput 2.50 requests/s"
     failed = block(failure="gone\x1b[31m")
-    assert block_line(ITL, tuning.trials[2], failed, None).startswith("trial 2: failed: gone")
-    assert "\x1b" not in block_line(ITL, tuning.trials[2], failed, None)
+    assert block_lines(ITL, tuning.trials[2], failed, ()).startswith("trial 2: failed: gone")
+    assert "\x1b" not in block_lines(ITL, tuning.trials[2], failed, ())
 
 
 def test_settings_in_words() -> None:

@@ -49,7 +49,7 @@ def _kept(journal: "Journal") -> Iterator[None]:
 
 def _watch(journal: "Journal") -> "Watch":
     """A line for each block that has ended, in the search with how its trial compares by all blocks."""
-    from paceline.report.tuning_text import block_line
+    from paceline.report.tuning_text import block_lines
     from paceline.tuning.goal import parse_goal
     from paceline.tuning.leaders import leaders
     from paceline.tuning.tune import Watch
@@ -58,8 +58,7 @@ def _watch(journal: "Journal") -> "Watch":
 
     def ended(entry: "TrialEntry", block: "Block") -> None:
         searched = any(one is block for one in entry.blocks)
-        found = {one.number: one for one in leaders(journal.tuning, goal)} if searched else {}
-        talk(block_line(goal, entry, block, found.get(entry.number)))
+        talk(block_lines(goal, entry, block, leaders(journal.tuning, goal) if searched else ()))
 
     return Watch(block=lambda text: talk(f"  {text}"), ended=ended, said=talk)
 

@@ -64,8 +64,16 @@ def _times(ratio: float | None) -> str:
     return "from none" if ratio is None else f"{ratio:.3g}x"
 
 
-def block_line(goal: "Goal", entry: "TrialEntry", block: "Block", leader: "Leader | None") -> str:
-    """What is said when a block has ended: its own figure, and how its trial compares by all blocks."""
+def block_lines(goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequence["Leader"]) -> str:
+    """What is said when a block has ended: its own figure, and how its trial compares by all blocks.
+
+    leaders: all settings so far; none after the search. What they have alike is left out.
+    """
+    return "\n".join(folded(_block_sentence(goal, entry, block, leaders), rest="    "))
+
+
+def _block_sentence(goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequence["Leader"]) -> str:
+    leader = next((one for one in leaders if one.number == entry.number), None)
     name = f"trial {entry.number}" if entry.number else "defaults"
     if block.failure is not None:
         return shorten(f"{name}: failed: {printable(block.failure)}", 300)
@@ -76,7 +84,7 @@ def block_line(goal: "Goal", entry: "TrialEntry", block: "Block", leader: "Leade
     if entry.number and leader is not None:
         if leader.ratio is not None:
             said += f"; by all its blocks {leader.ratio:.2f} times as good as the defaults"
-        said += f"; {settings_words(entry.settings)}"
+        said += f"; {settings_words(_without(entry.settings, common_settings(leaders)))}"
     return said
 
 
