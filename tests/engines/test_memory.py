@@ -11,7 +11,6 @@ from paceline.engines.memory import (
     Cache,
     cache_bytes,
     check_memory,
-    kv_cache_bytes,
     longest_context,
     room_bytes,
     server_needs,
@@ -64,8 +63,8 @@ def test_the_cache_is_what_the_engine_said(gemma: ModelFacts, cache: Cache, logg
 
 
 def test_one_slot(gemma: ModelFacts) -> None:
-    assert kv_cache_bytes(gemma, 2048, "f16", "f16") == 21 * MIB
-    assert kv_cache_bytes(gemma, 2048, "f16", "f16", sliding_full=True) == 18 * 2048 * 1024
+    assert cache_bytes(gemma, Cache(2048)) == 21 * MIB
+    assert cache_bytes(gemma, Cache(2048, sliding_full=True)) == 18 * 2048 * 1024
 
 
 def test_layers_that_keep_nothing(gemma: ModelFacts) -> None:

@@ -217,3 +217,6 @@ def test_other_settings_and_another_port(asked: Asked, home: Path) -> None:
     assert moved.settings == other.settings
     with pytest.raises(ConfigError):
         with_settings(plan, {"alias": "x"})
+    # What no machine has the memory for: the tuner tries settings without a plan of their own.
+    with pytest.raises(UsageError, match="would take about"):
+        with_settings(plan, {"ctx-size": 10**12})

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from paceline.engines.plan import LaunchPlan
+from paceline.errors import StoreError, UsageError
 from paceline.measure.job import Job
 from paceline.measure.load_spec import Closed, LoadPlan
 from paceline.tuning import bench as module
@@ -22,6 +23,25 @@ def bench(monkeypatch: pytest.MonkeyPatch, there: int | None, requests: int, *le
         load=LoadPlan(arrival=Closed(concurrency=1), requests=1),
     )
     return Bench(cast(LaunchPlan, None), job, parse_goal("min itl_ms"), requests, levels, Path("/nowhere"))
+
+
+def test_what_cannot_be_started_is_a_failure_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> LaunchPlan:
+        raise UsageError("it would take about 900 GiB")
+
+    monkeypatch.setattr(module, "with_settings", refused)
+    found = bench(monkeypatch, None, 5, 1).block({"ctx-size": 10**9}, 0, "t1-b0")
+    assert found.failure == "it would take about 900 GiB"
+    assert found.values == {}
+
+
+def test_a_full_disk_ends_the_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> LaunchPlan:
+        raise StoreError("no space is left")
+
+    monkeypatch.setattr(module, "with_settings", full)
+    with pytest.raises(StoreError):
+        bench(monkeypatch, None, 5, 1).block({}, 0, "t1-b0")
 
 
 def jobs(one: Bench, prompts: int) -> list[set[int]]:

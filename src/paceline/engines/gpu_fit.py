@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from paceline.engines.engine import Tier
+from paceline.engines.gathered import Gathered
 from paceline.engines.machine import Gpu
 from paceline.errors import ConfigError
 from paceline.units import format_bytes
@@ -36,6 +38,11 @@ class Fit:
     def slots(self, kv_of_a_request: int) -> int:
         """Requests that one copy's KV cache holds at once."""
         return max(1, min(int(self.room_bytes / max(kv_of_a_request * self.kv_factor, 1.0)), _MOST_SLOTS))
+
+    def needs_bytes(self, model: ModelFacts, tokens: int) -> int:
+        """Weights, and the KV of one request of so many tokens: the least of a start, on all GPUs."""
+        one = kv_bytes(model, tokens, "bf16", "bf16") * self.kv_factor
+        return int((self.weight_bytes + one) * self.copies)
 
 
 def alike(gpus: tuple[Gpu, ...]) -> tuple[Gpu, ...]:
@@ -73,6 +80,23 @@ def fit(model: ModelFacts, gpus: tuple[Gpu, ...], share: float, *, widest: bool)
     # Copies of a model of experts work in step with each other: left to the user.
     copies = 1 if widest or model.experts else len(gpus) // count
     return Fit(count, copies, weights, room, context, factor)
+
+
+def add_spread(
+    made: Gathered, tier: Tier, gpus: tuple[Gpu, ...], fitted: Fit | None, *, split: str, copies: str
+) -> None:
+    """How a model lies on the GPUs, by the engine's options for parts of it and for copies."""
+    count = fitted.gpus if fitted is not None else len(gpus)
+    if count > 1:
+        if tier != "standard":
+            why = "each GPU reads its part of the weights: a token comes sooner"
+        elif fitted is None:
+            why = "all GPUs: the model's size is not known before it is fetched"
+        else:
+            why = "as few GPUs as hold the model with room for KV"
+        made.add(split, count, why)
+    if fitted is not None and fitted.copies > 1:
+        made.add(copies, fitted.copies, "copies of the model on the other GPUs share the requests")
 
 
 def kv_factor(model: ModelFacts, gpus: int) -> float:

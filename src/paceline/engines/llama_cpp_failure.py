@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from paceline.engines.binary import missing_library
+from paceline.engines.by_signal import by_signal
 from paceline.engines.engine import Failure
 
 _MEMORY_HINT = "set a smaller context (ctx-size), fewer slots (parallel), or take a smaller quantisation"
@@ -134,22 +135,8 @@ def read_failure(log_tail: str, exit_code: int | None) -> Failure | None:
         if found is not None:
             told = {name: text.strip()[:200] for name, text in found.groupdict("").items()}
             return Failure(one.message.format(**told), one.hint, one.lasting)
-    return _by_signal(exit_code)
-
-
-def _by_signal(exit_code: int | None) -> Failure | None:
-    # A shell between, as a wrapper script, tells of a signal by 128 and its number.
-    number = -exit_code if exit_code is not None and exit_code < 0 else (exit_code or 0) - 128
-    if number == 4:
-        return Failure(
-            "it uses instructions that this processor does not have (illegal instruction)",
-            "take a build of llama.cpp for this processor",
-            lasting=True,
-        )
-    if number == 9:
-        return Failure(
-            "it was killed from outside (signal 9), as the kernel does when memory runs out",
-            _MEMORY_HINT,
-            lasting=False,
-        )
-    return None
+    return by_signal(
+        exit_code,
+        memory_hint=_MEMORY_HINT,
+        build_hint="take a build of llama.cpp for this processor",
+    )

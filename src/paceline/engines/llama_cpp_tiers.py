@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from paceline.engines.engine import Tier, TierSettings, Value
+from paceline.engines.gathered import Gathered
 from paceline.engines.llama_cpp_memory import cache_of, needs_bytes
 from paceline.engines.llama_cpp_options import Options
 from paceline.engines.llama_cpp_pages import huge_pages
@@ -27,13 +28,12 @@ _MOST_KEPT_MIB = 8192
 _MIB = 1 << 20
 
 
-class _Set:
+class _Set(Gathered):
     """Settings as they are gathered: only what this build has, by its own first long name."""
 
     def __init__(self, options: Options | None) -> None:
+        super().__init__()
         self._options = options
-        self.values: dict[str, Value] = {}
-        self.why: dict[str, str] = {}
 
     def has(self, name: str) -> bool:
         """Whether this build is known to have an option."""
@@ -57,8 +57,7 @@ class _Set:
             name = option.name
             # A switch of older builds, which takes a value in newer ones.
             value = True if option.values is None else value
-        self.values[name] = value
-        self.why[name] = why
+        super().add(name, value, why)
 
 
 def tier_settings(
@@ -80,7 +79,7 @@ def tier_settings(
     else:
         _fast(made, model, machine)
     made.add("metrics", True, "the server's own figures, which reports show")
-    return TierSettings(made.values, made.why, None if model is None else needs_bytes(model, made.values))
+    return made.settings(None if model is None else needs_bytes(model, made.values))
 
 
 def _load_weights(made: _Set) -> None:

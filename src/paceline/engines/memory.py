@@ -92,14 +92,6 @@ def server_needs(facts: ModelFacts, cache: Cache, *, draft_tokens: int = 0, flas
     )
 
 
-def kv_cache_bytes(
-    facts: ModelFacts, cells: int, key_type: str, value_type: str, *, sliding_full: bool = False
-) -> int:
-    """The KV cache of a server with one slot; see `cache_bytes`."""
-    cache = Cache(cells, key_type=key_type, value_type=value_type, sliding_full=sliding_full)
-    return cache_bytes(facts, cache)
-
-
 def cache_bytes(facts: ModelFacts, cache: Cache) -> int:
     """The KV cache as llama.cpp allocates it at its start, with the states of recurrent layers.
 

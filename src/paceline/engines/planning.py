@@ -52,10 +52,7 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
     made = _made(asked, profile) or one.tier(asked.tier, facts, here, installed)
     settings = in_command({**made.values, **own})
     why = {**made.why, **dict.fromkeys(own, "you set it")}
-    needs = made.needs_bytes
-    if facts is not None and isinstance(one, LlamaCpp):
-        # By all settings, the user's too. Others measure the GPUs' memory when they start, and take a share.
-        needs = check_memory(facts, settings, here)
+    needs = _needs(one, facts, settings, here)
     address = Address(asked.host, asked.port or _free_port(asked.host))
     if asked.port:
         _check_port(address)
@@ -71,17 +68,21 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
         why={name: text for name, text in why.items() if name in settings},
         command=one.command(installed, model, served_name, address, settings),
         facts=facts,
-        needs_bytes=needs,
+        needs_bytes=made.needs_bytes if needs is None else needs,
         profile=profile,
     )
 
 
 def with_settings(plan: LaunchPlan, settings: Settings) -> LaunchPlan:
-    """The same start with other settings in place of all that it had. Raises ConfigError as `plan_launch`."""
+    """The same start with other settings in place of all that it had.
+
+    Raises ConfigError and UsageError as `plan_launch` does for settings, and for what memory cannot hold.
+    """
     standing = in_command(settings)
+    needs = _needs(plan.adapter, plan.facts, standing, look())
     command = plan.adapter.command(plan.installed, plan.model, plan.served_name, plan.address, standing)
     why = {name: plan.why[name] for name in standing if standing[name] == plan.settings.get(name)}
-    return replace(plan, settings=standing, why=why, command=command, profile=None)
+    return replace(plan, settings=standing, why=why, command=command, needs_bytes=needs, profile=None)
 
 
 def with_port(plan: LaunchPlan) -> LaunchPlan:
@@ -89,6 +90,14 @@ def with_port(plan: LaunchPlan) -> LaunchPlan:
     address = Address(plan.address.host, _free_port(plan.address.host))
     command = plan.adapter.command(plan.installed, plan.model, plan.served_name, address, plan.settings)
     return replace(plan, address=address, command=command)
+
+
+def _needs(one: Adapter, facts: ModelFacts | None, settings: Settings, here: Machine) -> int | None:
+    """Memory that a start takes by all its settings; None where that is not told. Raises UsageError.
+
+    Of llama.cpp: others measure the GPUs' memory when they start, and take a share.
+    """
+    return check_memory(facts, settings, here) if facts is not None and isinstance(one, LlamaCpp) else None
 
 
 def _read(model: str) -> tuple[ModelFacts | None, str]:

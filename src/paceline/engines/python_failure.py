@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from paceline.engines.by_signal import by_signal
 from paceline.engines.engine import Failure
 
 # Pattern, message, hint, lasting. The first that is found tells; its groups fill the message and the hint.
@@ -37,25 +38,8 @@ def read_failure(
     told_of = _by_last_error(log_tail)
     if told_of is not None and _ENDS_ITSELF.search(log_tail):
         return told_of
-    return _by_signal(exit_code, out_of_memory_hint) or told_of
-
-
-def _by_signal(exit_code: int | None, hint: str) -> Failure | None:
-    # A shell between tells of a signal by 128 and its number.
-    number = -exit_code if exit_code is not None and exit_code < 0 else (exit_code or 0) - 128
-    match number:
-        case 9:
-            message = (
-                "it was killed from outside (signal 9), as the kernel does when the machine's memory runs out"
-            )
-            return Failure(message, f"see dmesg; {hint}", lasting=False)
-        case 4:
-            return Failure(
-                "it uses instructions that this processor does not have (illegal instruction)",
-                "take a build for this processor",
-                lasting=True,
-            )
-    return None
+    ended = by_signal(exit_code, memory_hint=out_of_memory_hint, build_hint="take a build for this processor")
+    return ended or told_of
 
 
 def _by_last_error(log_tail: str) -> Failure | None:

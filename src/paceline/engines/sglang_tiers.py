@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from paceline.engines.engine import Tier, TierSettings, Value
 from paceline.engines.gathered import Gathered
-from paceline.engines.gpu_fit import REQUEST_TOKENS, Fit, alike, fit, free_share, spreads
-from paceline.engines.machine import Gpu, Machine
+from paceline.engines.gpu_fit import REQUEST_TOKENS, Fit, add_spread, alike, fit, free_share, spreads
+from paceline.engines.machine import Machine
 from paceline.engines.space import Choice
 from paceline.errors import ConfigError
 from paceline.weights.kv import kv_bytes
@@ -43,7 +43,7 @@ def tier_settings(tier: Tier, model: ModelFacts | None, machine: Machine) -> Tie
     fitted = (
         fit(model, gpus, free_share(gpus, _SHARE), widest=tier != "standard") if model is not None else None
     )
-    _spread(made, tier, gpus, fitted)
+    add_spread(made, tier, gpus, fitted, split="tp-size", copies="dp-size")
     if model is not None and fitted is not None and fitted.context_tokens < model.context_tokens:
         tokens = fitted.context_tokens // 256 * 256
         why = f"of {model.context_tokens} tokens, what the KV cache holds beside the weights"
@@ -56,7 +56,10 @@ def tier_settings(tier: Tier, model: ModelFacts | None, machine: Machine) -> Tie
         made.add(SLOTS, slots, few)
         made.add(GRAPHS, slots, "CUDA graphs for as many; the memory of larger ones goes to the KV cache")
         _speculate(made, model)
-    return made.settings(_needs(model, fitted, made))
+    if model is None or fitted is None:
+        return made.settings()
+    tokens = int(str(made.values.get("context-length") or model.context_tokens))
+    return made.settings(fitted.needs_bytes(model, tokens))
 
 
 def search_space(tier: Tier, model: ModelFacts | None, machine: Machine) -> tuple[Choice, ...]:
@@ -113,20 +116,6 @@ def spell_speculation(own: Mapping[str, Value]) -> dict[str, Value]:
     return {**chain, **({} if algorithm == "NGRAM" else {BREADTH: None}), **spelt}
 
 
-def _spread(made: Gathered, tier: Tier, gpus: tuple[Gpu, ...], fitted: Fit | None) -> None:
-    count = fitted.gpus if fitted is not None else len(gpus)
-    if count > 1:
-        if tier != "standard":
-            why = "each GPU reads its part of the weights: a token comes sooner"
-        elif fitted is None:
-            why = "all GPUs: the model's size is not known before it is fetched"
-        else:
-            why = "as few GPUs as hold the model with room for KV"
-        made.add("tp-size", count, why)
-    if fitted is not None and fitted.copies > 1:
-        made.add("dp-size", fitted.copies, "copies of the model on the other GPUs share the requests")
-
-
 def _throughput(made: Gathered, model: ModelFacts | None, fitted: Fit | None) -> None:
     made.add(
         "schedule-conservativeness", 0.3, "slots are filled early; some requests may be put off and go on"
@@ -149,12 +138,3 @@ def _speculate(made: Gathered, model: ModelFacts | None) -> None:
     made.add(ALGORITHM, "NGRAM", "what the text has said before is drafted from it, and checked in one step")
     made.add(TOKENS, NGRAM_TOKENS, "tokens checked in one step")
     made.add(BREADTH, 1, "no branches, which not all attention kernels can check")
-
-
-def _needs(model: ModelFacts | None, fitted: Fit | None, made: Gathered) -> int | None:
-    """Weights, and the KV of one request as long as may be: what a start cannot do without, on all GPUs."""
-    if model is None or fitted is None:
-        return None
-    tokens = made.values.get("context-length") or model.context_tokens
-    one = kv_bytes(model, int(str(tokens)), "bf16", "bf16") * fitted.kv_factor
-    return int((fitted.weight_bytes + one) * fitted.copies)

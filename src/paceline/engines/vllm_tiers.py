@@ -6,12 +6,13 @@ from paceline.engines.gpu_fit import (
     LEAST_TOKENS,
     REQUEST_TOKENS,
     Fit,
+    add_spread,
     alike,
     fit,
     free_share,
     longest_context,
 )
-from paceline.engines.machine import Gpu, Machine
+from paceline.engines.machine import Machine
 from paceline.engines.vllm_speculation import LOOKUP_MAX, LOOKUP_MIN, METHOD, TOKENS
 from paceline.errors import ConfigError
 from paceline.units import format_bytes
@@ -55,13 +56,16 @@ def gpu_settings(tier: Tier, model: ModelFacts | None, machine: Machine) -> Tier
             share,
             f"{format_bytes(free)} of {format_bytes(gpus[0].memory_bytes)} free; vLLM refuses to take more",
         )
-    _spread(made, tier, gpus, fitted)
+    add_spread(made, tier, gpus, fitted, split="tensor-parallel-size", copies="data-parallel-size")
     if model is not None and fitted is not None:
         _context(made, model, fitted)
     _slots(made, tier, model, fitted)
     if tier != "standard":
         _speculate(made, model)
-    return made.settings(_needs(model, fitted, made))
+    if model is None or fitted is None:
+        return made.settings()
+    tokens = int(str(made.values.get("max-model-len") or model.context_tokens))
+    return made.settings(fitted.needs_bytes(model, tokens))
 
 
 def cpu_settings(tier: Tier, model: ModelFacts | None, machine: Machine) -> TierSettings:
@@ -94,22 +98,6 @@ def _cpu_memory(made: Gathered, model: ModelFacts, slots: int, machine: Machine)
     why = "one whole context" if whole >= usual else f"{slots} requests of {each} tokens"
     made.add("kv-cache-memory-bytes", kv, f"the KV cache of {why}")
     return model.weight_bytes + kv
-
-
-def _spread(made: Gathered, tier: Tier, gpus: tuple[Gpu, ...], fitted: Fit | None) -> None:
-    count = fitted.gpus if fitted is not None else len(gpus)
-    if count > 1:
-        if tier != "standard":
-            why = "each GPU reads its part of the weights: a token comes sooner"
-        elif fitted is None:
-            why = "all GPUs: the model's size is not known before it is fetched"
-        else:
-            why = "as few GPUs as hold the model with room for KV"
-        made.add("tensor-parallel-size", count, why)
-    if fitted is not None and fitted.copies > 1:
-        made.add(
-            "data-parallel-size", fitted.copies, "copies of the model on the other GPUs share the requests"
-        )
 
 
 def _context(made: Gathered, model: ModelFacts, fitted: Fit) -> None:
@@ -150,12 +138,3 @@ def _speculate(made: Gathered, model: ModelFacts | None) -> None:
     made.add(TOKENS, NGRAM_TOKENS, "guesses checked in one step")
     made.add(LOOKUP_MAX, _LOOKUP[1], "tokens that must have come before, at best")
     made.add(LOOKUP_MIN, _LOOKUP[0], "tokens that must have come before, at least")
-
-
-def _needs(model: ModelFacts | None, fitted: Fit | None, made: Gathered) -> int | None:
-    """Weights, and the KV of one request as long as may be: what a start cannot do without, on all GPUs."""
-    if model is None or fitted is None:
-        return None
-    tokens = made.values.get("max-model-len") or model.context_tokens
-    one = kv_bytes(model, int(str(tokens)), "bf16", "bf16") * fitted.kv_factor
-    return int((fitted.weight_bytes + one) * fitted.copies)

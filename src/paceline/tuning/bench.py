@@ -18,7 +18,7 @@ from paceline.engines.failure import EngineError
 from paceline.engines.plan import LaunchPlan
 from paceline.engines.planning import with_port, with_settings
 from paceline.engines.run import running
-from paceline.errors import EndpointError
+from paceline.errors import StoreError, UsageError
 from paceline.measure import driver
 from paceline.measure.interrupts import AtOnce
 from paceline.measure.job import Job, Prepared, prepare
@@ -63,16 +63,19 @@ class Bench:
     def block(self, settings: Settings, prompts: int, name: str) -> Measured:
         """Measure settings on set `prompts` of the workload's prompts: the same for all settings.
 
-        Where the engine does not come up, does not answer or the run is invalid, the failure is in what is
-        returned. Raises Interrupted.
+        Where memory cannot hold it, the engine does not come up or does not answer, or the run is invalid,
+        the failure is in what is returned. Raises Interrupted, and StoreError.
         """
-        plan = with_port(with_settings(self.plan, settings))
         began = time.monotonic()
         try:
+            plan = with_port(with_settings(self.plan, settings))
             with running(plan, log=self.home / "logs" / f"{name}.log") as engine:
                 ready_s = time.monotonic() - began
                 return replace(self._measured(engine.endpoint, prompts, name), ready_s=ready_s)
-        except (EngineError, EndpointError) as error:
+        except StoreError:
+            # Where a run cannot be kept the next one cannot either.
+            raise
+        except (EngineError, UsageError) as error:
             return Measured({}, failure=error.message)
 
     def _measured(self, endpoint: str, prompts: int, name: str) -> Measured:
