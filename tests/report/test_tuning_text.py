@@ -86,7 +86,7 @@ def test_a_block_of_the_search_says_its_figure_and_how_its_trial_compares() -> N
     leader = next(one for one in leaders(tuning, ITL) if one.number == 1)
     said = block_lines(ITL, entry, block(12.0, 12.0), [leader])
     assert said.startswith("trial 1: itl_ms 12.0; by all its blocks 1.99 times as good")
-    assert said.endswith("; spec-type=ngram-mod spec-ngram-mod-n-match=16 cache-ram=0")
+    assert said.endswith("\n    spec-type=ngram-mod spec-ngram-mod-n-match=16 cache-ram=0")
 
 
 def test_a_block_of_a_round_says_its_own_figure_alone() -> None:
