@@ -6,9 +6,10 @@ import re
 from paceline.report.tuning_html import render_tuning_html, tuning_page
 from paceline.tuning.goal import parse_goal
 from paceline.tuning.leaders import leaders
-from tests.report.test_tuning_text import ITL, found
+from tests.report.test_tuning_text import ITL, block, found
 from tests.tuning.samples import new_tuning
 
+GOODPUT = parse_goal("max goodput @ ttft_ms<=500")
 CURVE = [
     {
         "concurrency": level,
@@ -41,10 +42,24 @@ def test_it_says_what_the_terminal_says() -> None:
     assert "<b>were</b>" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
 
 
+def test_what_has_no_figure_has_no_chart() -> None:
+    # Answers of one token have no rate; no request of any round met the limits.
+    tuning = found(
+        curves={"default": [{"concurrency": 1, "output_tok_s": 9.0}], "tuned": []}, goal=GOODPUT.text
+    )
+    rounds = [
+        one.model_copy(update={side: block(0.0) for side in ("default", "tuned")}) for one in tuning.rounds
+    ]
+    tuning = tuning.model_copy(update={"rounds": rounds})
+    page = tuning_page(tuning, GOODPUT, leaders(tuning, GOODPUT))
+    assert page.charts == {}
+    assert page.context["curve_rows"] == [["1", "defaults", "9.00", "-", "-", "-"]]
+    assert 'data-chart="' not in page.as_file()
+
+
 def test_one_that_has_no_verdict_yet() -> None:
-    tuning = new_tuning("max goodput @ ttft_ms<=500")
-    goal = parse_goal(tuning.goal)
-    page = tuning_page(tuning, goal, leaders(tuning, goal))
+    tuning = new_tuning(GOODPUT.text)
+    page = tuning_page(tuning, GOODPUT, leaders(tuning, GOODPUT))
     assert page.charts == {}
     assert page.context["verdict"] == "No verdict yet"
     assert json.loads(page.document)["id"] == tuning.id

@@ -61,7 +61,7 @@ _LOADING = (
 app = typer.Typer(
     name="paceline",
     help="Measure the speed of any AI inference endpoint truthfully, with the instrument's own error proven; "
-    "and a gateway that routes live traffic by such measurements.",
+    "a gateway that routes live traffic by such measurements; and models served fast on your own hardware.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

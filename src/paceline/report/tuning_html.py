@@ -39,12 +39,12 @@ def tuning_page(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> 
     """Verdict, settings, rounds, trade-off and what the search saw."""
     result = tuning.result or {}
     rounds = _round_rows(tuning, goal)
-    curves = {side: curve for side, curve in tuning.curves.items() if curve}
     charts: dict[str, Any] = {}
-    if rounds:
+    if any(row["value"] > 0.0 for row in rounds):
         charts["rounds"] = _rounds_chart(rounds, goal)
-    if curves:
-        charts["curve"] = _curve_chart(curves)
+    lines = [line for line in _curve_lines(tuning) if line.points]
+    if lines:
+        charts["curve"] = _curve_chart(lines)
     common = common_settings(leaders)
     better = "lower" if goal.direction == "min" else "higher"
     sentence = str(result.get("sentence") or "no verdict yet")
@@ -56,7 +56,8 @@ def tuning_page(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> 
         "below": _below(tuning),
         "head": head_rows(tuning, leaders),
         "settings": setting_cells(tuning),
-        "has_rounds": bool(rounds),
+        "has_rounds": "rounds" in charts,
+        "has_curve": "curve" in charts,
         "rounds_title": f"{metric_words(goal)}: {better} is better",
         "curve_rows": curve_cells(tuning),
         "curve_sentence": "Further right is faster for each user, further up is more for all together; "
@@ -124,9 +125,10 @@ def _rounds_chart(rows: list[dict[str, Any]], goal: "Goal") -> Spec:
     return plain(dots.properties(width=WIDTH, height=_HEIGHT))
 
 
-def _curve_chart(curves: dict[str, list[dict[str, Any]]]) -> Spec:
+def _curve_lines(tuning: "Tuning") -> list[Line]:
+    """A line a side, of the levels at which answers had a rate."""
     lines = []
-    for number, (side, curve) in enumerate(sorted(curves.items(), reverse=True), 1):
+    for number, (side, curve) in enumerate(sorted(tuning.curves.items(), reverse=True), 1):
         points = []
         for point in curve:
             user = ((point.get("user_tok_s") or {}).get("p50") or {}).get("value")
@@ -138,6 +140,10 @@ def _curve_chart(curves: dict[str, list[dict[str, Any]]]) -> Spec:
                     LinePoint(user, total, None, None, said, format_number(total), tag=str(streams))
                 )
         lines.append(Line(number, SIDES[side], SIDES[side], tuple(points)))
+    return lines
+
+
+def _curve_chart(lines: Sequence[Line]) -> Spec:
     x = _axis("tokens a second at the median user", [p.x for line in lines for p in line.points])
     y = _axis("tokens a second in all", [p.y for line in lines for p in line.points])
     place = alt.X("x:Q", title=x.title, scale=x.scale(), axis=x.marks())

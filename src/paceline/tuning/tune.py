@@ -213,7 +213,7 @@ class Tuner:
     def _trade_off(self) -> None:
         """Throughput against interactivity, of both sides; a whole load's rounds have shown it already."""
         if not self.goal.one_stream:
-            self.journal.update(curves=mean_curves(self.tuning))
+            self.journal.update(curves=round_curves(self.tuning))
             return
         bench = replace(self.bench, levels=LADDER, requests=max(self.bench.requests // 4, 1))
         curves = dict(self.tuning.curves)
@@ -301,7 +301,7 @@ def finding_of(tuning: Tuning, goal: Goal) -> Finding:
     return gain(defaults, tuned, goal)
 
 
-def mean_curves(tuning: Tuning) -> dict[str, list[dict[str, Any]]]:
+def round_curves(tuning: Tuning) -> dict[str, list[dict[str, Any]]]:
     """Each side's figures a level of its first round that has them all."""
     found: dict[str, list[dict[str, Any]]] = {}
     for side in ("default", "tuned"):

@@ -22,7 +22,9 @@ GATEWAY = "The gateway"
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="Serve a model on this machine, see and stop what is served: paceline serve MODEL, list, stop.",
+    help="Serve a model on this machine: paceline serve MODEL (options: paceline serve start --help); "
+    "see and stop what is served: list, stop.",
+    subcommand_metavar="MODEL | COMMAND ...",
     no_args_is_help=True,
 )
 

@@ -17,7 +17,9 @@ from paceline.errors import ConfigError
 app = typer.Typer(
     cls=DefaultGroup,
     no_args_is_help=True,
-    help="Find the settings of an engine that serve your workload best, and prove that they do.",
+    subcommand_metavar="MODEL | COMMAND ...",
+    help="Find the settings of an engine that serve your workload best, and prove that they do: paceline "
+    "tune MODEL (options: paceline tune start --help).",
 )
 SEARCH = "Search"
 Ref = Annotated[str, typer.Argument(help="Id of the tuning, the beginning of one, or latest.")]
