@@ -60,7 +60,7 @@ def test_noise_is_no_gain_and_says_what_it_would_take() -> None:
     assert found.rounds_needed is not None
     assert found.rounds_needed > 4
     assert "no gain shown, the interval holds 1" in found.sentence
-    assert f"about {found.rounds_needed} rounds in all would show" in found.sentence
+    assert f"about {found.rounds_needed} rounds in all (a longer budget) would" in found.sentence
 
 
 def test_worse_is_said_to_be_worse() -> None:

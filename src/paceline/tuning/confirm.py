@@ -21,6 +21,7 @@ from paceline.units import format_number
 Floats = npt.NDArray[np.float64]
 Side = Literal["default", "tuned"]
 FEWEST_ROUNDS = 3
+# Of a tuning, however long its budget is; a gain that takes more is not asked for.
 MOST_ROUNDS = 100
 # Of intervals that are called 95 %: a little more pays for what Student's rests on, and few rounds of a
 # drifting machine are not: normal and independent. Simulated, they cover 95 to 97 % (benches/tune_truth.py).
@@ -212,7 +213,7 @@ def _sentence(gain: Gain, goal: Goal, needed: int | None, *, real: bool) -> str:
         return f"worse than the defaults: {ratio}; {figures}"
     more = ""
     if needed is not None:
-        more = f"; about {needed} rounds in all would show a gain of this size"
+        more = f"; about {needed} rounds in all (a longer budget) would show a gain of this size"
     elif gain.ratio > 1.0:
         more = f"; not even {MOST_ROUNDS} rounds would show a gain of this size"
     return f"no gain shown, the interval holds 1: {ratio}; {figures}{more}"

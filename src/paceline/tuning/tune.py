@@ -20,7 +20,7 @@ from paceline.errors import ConfigError, PacelineError, RunError
 from paceline.measure.host import fingerprint
 from paceline.store.paths import home as usual_home
 from paceline.tuning.bench import Bench
-from paceline.tuning.confirm import FEWEST_ROUNDS, Finding, gain, round_order
+from paceline.tuning.confirm import FEWEST_ROUNDS, MOST_ROUNDS, Finding, gain, round_order
 from paceline.tuning.goal import Goal
 from paceline.tuning.journal import Block, Journal, Round, TrialEntry, Tuning
 from paceline.tuning.race import Race
@@ -29,8 +29,6 @@ from paceline.tuning.search import Search
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
 SEARCH_SHARE, CONFIRM_SHARE = 0.5, 0.28
-# More rounds than these make the interval little narrower.
-MOST_ROUNDS = 40
 # The search is worth its name from so many blocks on; each gets as many requests as that leaves room for.
 _BLOCKS = 28
 _FEWEST_BLOCKS = 14
