@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paceline.engines.engine import Value
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.planning import plan_launch
 from paceline.errors import ConfigError
@@ -86,3 +87,12 @@ def test_what_the_user_varies_takes_the_place_of_the_engines_list(plan: LaunchPl
     found = options(plan, {}, {"threads": [3, 5], "ubatch-size": [64, None]})
     assert found["threads"] == (3, 5)
     assert found["ubatch-size"] == (64, None)
+
+
+def test_what_the_user_varies_means_nothing_where_the_engines_own_did_not(plan: LaunchPlan) -> None:
+    varied: dict[str, list[Value]] = {"spec-ngram-mod-n-match": [6, 10]}
+    only_with = {one.option: one.only_with for one in space(plan, "fast", {}, varied)}
+    assert only_with["spec-ngram-mod-n-match"] == ("spec-type", ("ngram-mod",))
+    # Who fixes another kind of drafts and varies this one all the same gets what was asked for.
+    fixed = {one.option: one.only_with for one in space(plan, "fast", {"spec-type": "draft-simple"}, varied)}
+    assert fixed["spec-ngram-mod-n-match"] is None

@@ -161,11 +161,16 @@ def space(
         if name in fixed:
             raise ConfigError(f"{name} is both fixed and varied", f"leave out --fix {name} or --vary {name}")
     own = plan.adapter.space(tier, plan.facts, look(), plan.installed)
-    kept = [choice for choice in own if choice.option not in fixed and choice.option not in varied]
     # A choice that only means something with another that is fixed elsewhere is out of play.
-    known = {choice.option for choice in kept} | set(fixed) | set(varied)
-    kept = [choice for choice in kept if choice.only_with is None or _in_play(choice, fixed, known)]
-    return (*kept, *(Choice(name, tuple(values), "you vary it") for name, values in varied.items()))
+    known = {choice.option for choice in own} | set(fixed) | set(varied)
+    there = [choice for choice in own if choice.only_with is None or _in_play(choice, fixed, known)]
+    kept = [choice for choice in there if choice.option not in fixed and choice.option not in varied]
+    # What the user varies means as little beside the others as it did in the engine's own list.
+    beside = {choice.option: choice.only_with for choice in there}
+    return (
+        *kept,
+        *(Choice(name, tuple(values), "you vary it", beside.get(name)) for name, values in varied.items()),
+    )
 
 
 def _spelt(plan: LaunchPlan, varied: Mapping[str, Sequence[Value]]) -> dict[str, list[Value]]:
