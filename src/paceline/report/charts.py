@@ -14,8 +14,8 @@ from paceline.report.words import figure, label, samples_word, unit
 from paceline.stats.summary import Summary
 
 # `report.js` puts the variable's value, and the width of the page, in the place of these.
-ACCENT, SECOND, FAILED, QUIET, TEXT = (
-    f"var(--{name})" for name in ("accent", "second", "bad", "quiet", "text")
+ACCENT, SECOND, GOOD, FAILED, QUIET, TEXT = (
+    f"var(--{name})" for name in ("accent", "second", "good", "bad", "quiet", "text")
 )
 WIDTH = 640
 _Q = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}

@@ -42,9 +42,9 @@ class LinePoint:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of an offer. number: of its row on the board."""
+    """The line of an offer. number: of its row on the board; without one its name stands there on phones."""
 
-    number: int
+    number: int | None
     name: str
     full: str
     points: tuple[LinePoint, ...]
@@ -59,12 +59,13 @@ def line_chart(
     dots: bool = True,
     names_over: Axis | None = None,
     cloud: Sequence[tuple[int, float, float]] = (),
+    each: str = "offer",
 ) -> Spec:
     """Lines in the order of their importance, with intervals as bands (as bars where x has some, too).
 
     x: the axis of the field `x`. titles: of x and y in tooltips. names_over: the axis of x where names stand
     at the highest points of lines; else they stand beside the plot, at the ends. cloud: single values, each
-    with its line's place.
+    with its line's place. each: what a line is of, in tooltips.
     """
     named = lines[:MOST_NAMED]
     rows = [
@@ -76,7 +77,7 @@ def line_chart(
     y_at = alt.Y("y:Q", title=y.title, scale=y.scale(), axis=y.marks())
     style = _Style(len(named), others=len(lines) > len(named))
     tooltip = [
-        alt.Tooltip("full:N", title="offer"),
+        alt.Tooltip("full:N", title=each),
         alt.Tooltip("x_said:N", title=titles[0]),
         alt.Tooltip("y_said:N", title=titles[1]),
     ]
@@ -209,7 +210,7 @@ def _names(lines: Sequence[Line], x: alt.X, y: alt.Y, axis: Axis, style: _Style)
         {
             "line": str(place),
             "name": line.name,
-            "number": str(line.number),
+            "number": line.name if line.number is None else str(line.number),
             "x": end.x,
             "y": end.y,
             "dy": given[place] - wanted[place],
@@ -235,7 +236,7 @@ def _names_on_top(lines: Sequence[Line], x: alt.X, y: alt.Y, style: _Style, axis
             {
                 "line": str(place),
                 "name": line.name,
-                "number": str(line.number),
+                "number": line.name if line.number is None else str(line.number),
                 "x": top.x,
                 "y": top.y,
                 "right": axis.share(top.x) > _RIGHT,
