@@ -11,7 +11,7 @@ from paceline.cli.tuning import run_tuning
 from paceline.errors import ConfigError, RunError
 from paceline.tuning import start, tune
 from paceline.tuning.goal import parse_goal
-from paceline.tuning.journal import Journal, open_tuning
+from paceline.tuning.journal import Journal, list_tunings, open_tuning
 from paceline.units import format_number
 from tests.tuning.samples import SAME, Clock, PlannedBench, new_tuning, tuner_of
 
@@ -90,6 +90,14 @@ def test_one_that_cannot_go_on_is_not_told_to(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ConfigError) as raised:
         run_tuning(journal)
     assert raised.value.hint == "begin anew"
+
+
+def test_too_small_a_budget_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned(tmp_path, monkeypatch)
+    with pytest.raises(ConfigError, match="too small"):
+        run_tuning(Journal.create(new_tuning(GOAL.text, budget_s=100.0, requests=None)))
+    # The first was not begun, and stays.
+    assert len(list_tunings()[0]) == 1
 
 
 def test_shown_again_as_text_json_and_a_page(

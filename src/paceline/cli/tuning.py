@@ -1,7 +1,7 @@
 """What starting, resuming and showing a tuning share: what is said meanwhile, and how it ends."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def run_tuning(journal: "Journal") -> None:
-    """Do what is missing of a tuning. What ends it in its midst says that nothing measured is lost."""
+    """Do what is missing of a tuning. What ends it in its midst says that nothing measured is lost.
+
+    One that was asked for in a way that cannot be done, as by too small a budget, leaves nothing behind.
+    """
+    from paceline.errors import StoreError, UsageError
+    from paceline.tuning.journal import delete_tuning
     from paceline.tuning.start import tuner
 
     tuning = journal.tuning
@@ -24,10 +29,16 @@ def run_tuning(journal: "Journal") -> None:
         f"tuning {tuning.id}: {harmless(tuning.model_name)} on {tuning.engine} {tuning.engine_version or ''}"
     )
     talk(f"  goal {tuning.goal}, tier {tuning.tier}, budget {format_duration_ns(tuning.budget_s * 1e9)}")
-    with journal:
-        one = tuner(journal, _watch(journal))
-        with _kept(journal):
-            one.run()
+    try:
+        with journal:
+            one = tuner(journal, _watch(journal))
+            with _kept(journal):
+                one.run()
+    except UsageError:
+        if not journal.tuning.trials:
+            with suppress(StoreError):
+                delete_tuning(journal.tuning.id)
+        raise
 
 
 @contextmanager
