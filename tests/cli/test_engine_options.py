@@ -37,6 +37,13 @@ def test_a_setting_without_an_option_is_refused(text: str, flag: str) -> None:
         parse_settings([text], flag)
 
 
+@pytest.mark.parametrize("text", ["api-key abcd", "--api-key abcd", "api-key:abcd=1", ":abcd", "- - abcd=1"])
+def test_what_may_be_a_key_is_not_shown(text: str) -> None:
+    with pytest.raises(ConfigError, match="there is no option") as caught:
+        parse_settings([text])
+    assert "abcd" not in f"{caught.value.message} {caught.value.hint}"
+
+
 def test_what_is_varied() -> None:
     assert parse_varied(["--ubatch-size=128, 512", "no-mmap=true,default", "load-mode=none,mmap"]) == {
         "ubatch-size": [128, 512],

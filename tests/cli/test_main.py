@@ -79,6 +79,14 @@ def test_a_full_disk_is_said_in_words() -> None:
     ]
 
 
+def test_stdout_may_be_closed() -> None:
+    command = 'exec "$0" -m paceline workload show chat >&-'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_unexpected_error_leaves_its_traceback_in_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+import paceline.cli.serving as cli_serving
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, table
 from paceline.cli.serving import known_price, parse_price
@@ -59,6 +60,14 @@ def test_prices() -> None:
     for text in ("1", "1,2,3", "a,b", "-1,2", "nan,1", "1,inf", ""):
         with pytest.raises(ConfigError, match="is no price"):
             parse_price(text)
+
+
+def test_what_serves_does_not_end_when_stdout_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as full:
+        for stdout in (full, None):
+            monkeypatch.setattr("sys.stdout", stdout)
+            for _ in range(2):
+                cli_serving._print("http://127.0.0.1:21000/v1")
 
 
 def test_settings_stand_in_columns_with_their_reasons() -> None:

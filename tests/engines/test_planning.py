@@ -162,6 +162,18 @@ def test_an_address_of_another_machine(asked: Asked, home: Path) -> None:
         planned(replace(asked, port=70_000), home)
 
 
+@pytest.mark.parametrize("host", ["a" * 64, "a..b", "none.invalid", "bad host"])
+def test_a_name_of_no_machine(asked: Asked, home: Path, host: str) -> None:
+    with pytest.raises(ConfigError, match=f"^cannot listen on {host}: "):
+        planned(replace(asked, host=host), home)
+
+
+def test_a_url_is_no_model_and_what_it_holds_is_not_shown(asked: Asked, home: Path) -> None:
+    with pytest.raises(ConfigError, match="by a URL") as caught:
+        planned(replace(asked, model="https://user:hf_abcdef@hub.example/org/model"), home)
+    assert "hf_abcdef" not in f"{caught.value.message} {caught.value.hint}"
+
+
 def test_all_addresses_and_the_sixth_version(asked: Asked, home: Path) -> None:
     plan = planned(replace(asked, host="0.0.0.0"), home)
     assert plan.endpoint.startswith("http://127.0.0.1:")

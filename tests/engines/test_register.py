@@ -194,6 +194,31 @@ def test_many_register_at_once(tmp_path: Path) -> None:
     assert sorted(ids) == ["other", "server-0", "server-2", "server-4", "server-6"]
 
 
+def test_what_the_user_saves_during_the_check_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "paceline.toml"
+    file.write_text(OWN)
+    saved: list[str] = []
+
+    def slow_check(copy: Path) -> Sequence[Problem]:
+        if not saved:
+            saved.append(OWN.replace("# mine", "# mine, and newer"))
+            file.write_text(saved[0])
+        return check(copy)
+
+    assert not register(file, OFFER, slow_check)
+    assert file.read_text() == with_block(saved[0], OFFER)
+
+
+def test_a_check_needs_room_for_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "paceline.toml"
+    file.write_text(OWN)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    for action in (register, try_registration):
+        with pytest.raises(ConfigError, match="cannot be checked"):
+            action(file, OFFER, check)
+    assert file.read_text() == OWN
+
+
 def test_limits_of_tiers() -> None:
     assert tier_limits("standard", 8) == Limits(concurrency=8)
     assert tier_limits("standard", None) == Limits()

@@ -1,6 +1,7 @@
 """Tiers and an engine's own options, as they are written on the command line."""
 
 import math
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -10,6 +11,8 @@ from paceline.errors import ConfigError
 
 # Not `none`, which is a value of several options (`load-mode` of llama.cpp, `grammar-backend` of SGLang).
 _LEFT_OUT = "default"
+# With a dot: a part of an option that is JSON; with a plus after it: appended to a list there (vLLM).
+_OPTION = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 
 def parse_tier(text: str) -> Tier:
@@ -49,9 +52,12 @@ def parse_varied(given: Sequence[str]) -> dict[str, list[Value]]:
 
 def _option(name: str, text: str, flag: str) -> str:
     name = name.strip().lstrip("-")
-    if not name or any(letter.isspace() for letter in name):
+    if not _OPTION.fullmatch(name):
+        # What follows the name is not shown: it may be a key that was meant as a value.
+        begin = _OPTION.match(name)
+        shown = f"{begin.group()}..." if begin else text[: len(text) - len(text.lstrip("- "))] + "..."
         raise ConfigError(
-            f"{flag} {text!r}: there is no option", f"write {flag} option=value, as in {flag} ctx-size=8192"
+            f"{flag} {shown!r}: there is no option", f"write {flag} option=value, as in {flag} ctx-size=8192"
         )
     return name
 

@@ -169,7 +169,9 @@ def _close_stdout() -> None:
 
 
 def _flush() -> None:
-    sys.stdout.flush()
+    # None where the caller has closed it.
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def _unexpected(error: Exception, arguments: list[str]) -> int:

@@ -127,7 +127,9 @@ def _serve(wanted: Wanted, plan: LaunchPlan, serving: Serving) -> int:
     try:
         return Supervisor(plan, log, restarts=wanted.restarts, events=events).run()
     finally:
-        take_out(serving.served)
+        # What it says of it may have no reader any more.
+        with suppress(OSError):
+            take_out(serving.served)
 
 
 class _Events:
@@ -272,10 +274,10 @@ def _say(text: str) -> None:
 
 
 def _print(text: str) -> None:
-    """Data for whoever reads stdout, who may have gone: what serves must not end for that."""
+    """Data for whoever reads stdout, who may have gone, as may the disk's room: what serves must not end."""
     try:
         print(text, flush=True)  # noqa: T201
-    except BrokenPipeError:
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

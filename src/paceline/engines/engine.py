@@ -1,5 +1,7 @@
 """What the rest of Paceline knows of an engine: where it is, how it is set, how it is started."""
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,7 @@ EngineName = Literal["llama.cpp", "vllm", "sglang", "tilert"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 Tier = Literal["standard", "fast", "ultra"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
+_ESCAPED = re.compile(r"[\\']")
 # An engine's own long option, without dashes, and its value. True: the bare option. False and None: left out.
 Value = str | int | float | bool | None
 Settings = Mapping[str, Value]
@@ -77,10 +80,21 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self) -> str:
-        """The command as a shell would take it."""
-        import shlex
+        """The command as a shell would take it: one line, and nothing in it that could steer a terminal."""
+        return " ".join(map(_quoted, self.argv))
 
-        return shlex.join(self.argv)
+
+def _quoted(word: str) -> str:
+    """A word as a shell takes it; where something in it cannot be printed, in the form of bash and zsh."""
+    if word.isprintable():
+        return shlex.quote(word)
+    letters = (one if one.isprintable() else _bytes_quoted(one) for one in _ESCAPED.sub(r"\\\g<0>", word))
+    return f"$'{''.join(letters)}'"
+
+
+def _bytes_quoted(letter: str) -> str:
+    # Three octal digits each: hexadecimal ones would take what follows with them.
+    return "".join(f"\\{byte:03o}" for byte in letter.encode("utf-8", "surrogateescape"))
 
 
 class Adapter(Protocol):

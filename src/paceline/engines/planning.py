@@ -27,6 +27,8 @@ from paceline.measure.host import fingerprint
 from paceline.weights.model import ModelFacts
 
 _SPLIT_PART = re.compile(r"-\d{5}-of-\d{5}$")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ADDRESS_HINT = "give an address of this machine, as 127.0.0.1 or 0.0.0.0"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
 
@@ -102,6 +104,12 @@ def _needs(one: Adapter, facts: ModelFacts | None, settings: Settings, here: Mac
 
 def _read(model: str) -> tuple[ModelFacts | None, str]:
     """What the headers say, and what the engine is given: an absolute path, or the name as it is."""
+    if _URL.match(model):
+        # Not shown: it may hold a token.
+        raise ConfigError(
+            "the model is given by a URL, which no engine is started with",
+            "download it, and give the path of its files; or give its name on a hub, as in org/model",
+        )
     path = Path(model).expanduser()
     if not path.exists() and _HUB_NAME.fullmatch(model) and path.suffix.lower() != ".gguf":
         return None, model
@@ -172,6 +180,9 @@ def _bound(host: str, port: int) -> int:
             probe.bind(found[4])
             probe.listen(1)
             return int(probe.getsockname()[1])
+    except UnicodeError:
+        # Of a name that cannot be asked for: empty between dots, or longer than names may be.
+        raise ConfigError(f"cannot listen on {host}: it is no name of a machine", _ADDRESS_HINT) from None
     except OSError as error:
         raise ConfigError(
             f"cannot listen on {host}{f':{port}' if port else ''}: {error.strerror or error}",
@@ -184,4 +195,4 @@ def _port_hint(error: OSError) -> str:
         return "another server has that port (ss -ltnp shows which): stop it, or give another, or 0"
     if error.errno == errno.EACCES:
         return "ports below 1024 are root's: give a higher one, or 0 for a free one"
-    return "give an address of this machine, as 127.0.0.1 or 0.0.0.0"
+    return _ADDRESS_HINT

@@ -129,8 +129,13 @@ def register(file: Path, offer: Offer, check: Check) -> bool:
         raise ConfigError(error.message, "give another config with --config") from None
     with _locked(file.parent):
         text = _text(file)
-        new = with_block(text, offer)
-        _checked(file, new, check)
+        while True:
+            new = with_block(text, offer)
+            _checked(file, new, check)
+            # The user knows nothing of the lock, and may have saved it in an editor meanwhile.
+            checked, text = text, _text(file)
+            if text == checked:
+                break
         _write(file, new)
     return text is None
 
@@ -255,10 +260,16 @@ def _checked(file: Path, text: str, check: Check) -> None:
 
 def _problems(file: Path, text: str, check: Check) -> list[Problem]:
     """What the gateway would say of a config, tried on a copy that only this user can read."""
-    with tempfile.TemporaryDirectory(prefix="paceline-config-") as folder:
-        copy = Path(folder) / file.name
-        copy.write_bytes(text.encode("utf-8", "replace"))
-        return list(check(copy))
+    try:
+        with tempfile.TemporaryDirectory(prefix="paceline-config-") as folder:
+            copy = Path(folder) / file.name
+            copy.write_bytes(text.encode("utf-8", "replace"))
+            return list(check(copy))
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be checked, since no copy of it can be written: {error.strerror or error}",
+            "make room in the folder for temporary files, or set TMPDIR to another",
+        ) from None
 
 
 def _write(file: Path, text: str) -> None:
