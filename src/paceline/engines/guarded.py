@@ -2,13 +2,12 @@
 
 import json
 import os
-import secrets as random
+import secrets
 import select
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,16 +36,14 @@ class Guarded:
     log.
     """
 
-    def __init__(
-        self, command: Command, log: Path, secrets: Sequence[str] = (), grace_s: float = GRACE_S
-    ) -> None:
+    def __init__(self, command: Command, log: Path, grace_s: float = GRACE_S) -> None:
         """Start it. grace_s: that it has when Paceline ends unheard. Raises EngineError, UsageError."""
         if sys.platform != "linux":
             raise UsageError(
                 "engines are started on Linux only",
                 "start the engine by hand, and give its URL to `paceline measure`",
             )
-        self.mark = random.token_hex(8)
+        self.mark = secrets.token_hex(8)
         self.exit_code: int | None = None
         self.tail = ""
         self.lost = False
@@ -62,7 +59,7 @@ class Guarded:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._guardian = self._start_guardian(theirs)
-        hidden = [*secrets, *secrets_of(os.environ), *secrets_of(command.environment)]
+        hidden = [*secrets_of(os.environ), *secrets_of(command.environment)]
         try:
             self._order(
                 {

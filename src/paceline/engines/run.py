@@ -4,7 +4,7 @@ import errno
 import http.client
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -71,16 +71,14 @@ def running(
     log: Path,
     ready_timeout_s: float | None = None,
     watch: Watch = lambda _: None,
-    secrets: Sequence[str] = (),
 ) -> Iterator[Running]:
     """The engine of a plan, from when it answers; it and all its descendants end with the block.
 
-    ready_timeout_s: None takes the adapter's. watch: is told, a sentence each, what goes on. secrets: hidden
-    in the log, beside the values of variables that are named as secrets are. Raises UsageError before
-    anything is started (port taken, log not writable), and EngineError where the engine does not come up.
+    ready_timeout_s: None takes the adapter's. watch: is told, a sentence each, what goes on. Raises UsageError
+    before anything is started (port taken, log not writable), EngineError where the engine does not come up.
     """
     check_start(plan, log)
-    engine = Guarded(plan.command, log, secrets)
+    engine = Guarded(plan.command, log)
     started: Running | None = None
     try:
         watch(f"{plan.adapter.name} is starting (process {engine.pid})")

@@ -1,7 +1,7 @@
 """Keeps an engine up until told to stop: `paceline serve`."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -58,8 +58,8 @@ class Times:
 class Supervisor:
     """One engine: started, waited for, started again when it dies, and ended by SIGINT or SIGTERM.
 
-    restarts: so many within ten minutes, and no more. events: called in this thread with each event. secrets:
-    hidden in the log. pauses: what decides on restarts, in place of `restarts`.
+    restarts: so many within ten minutes, and no more. events: called in this thread with each event. pauses:
+    what decides on restarts, in place of `restarts`.
 
     A failure that is lasting is never tried again; nor is one that nobody knows, where the engine has never
     answered yet: its options are wrong, most likely.
@@ -72,14 +72,12 @@ class Supervisor:
         *,
         restarts: int = 5,
         events: Callable[[Event], None],
-        secrets: Sequence[str] = (),
         times: Times | None = None,
         pauses: Restarts | None = None,
     ) -> None:
         self._plan = plan
         self._log = log
         self._events = events
-        self._secrets = secrets
         self._times = times or Times()
         self._restarts = pauses or Restarts(restarts)
         self._signals = Signals()
@@ -112,7 +110,7 @@ class Supervisor:
         """One start until its end; None where it was told to stop."""
         try:
             check_start(self._plan, self._log)
-            engine = Guarded(self._plan.command, self._log, self._secrets, self._times.grace_s)
+            engine = Guarded(self._plan.command, self._log, self._times.grace_s)
         except EngineError as error:
             return error.failure
         except UsageError as error:
