@@ -81,8 +81,36 @@ def test_what_is_damaged_is_named(tmp_path: Path, text: str, said: str) -> None:
     assert list_tunings(at=tmp_path) == ([], [journal.tuning.id])
 
 
+CURVE = {"concurrency": 1, "output_tok_s": 5.0, "itl": {"p50": {"value": 3.0}}}
+WORKLOAD = {"name": "chat", "temperature": 0.0}
+
+
 @pytest.mark.parametrize(
-    ("key", "value"), [("budget_s", -1), ("levels", "x"), ("trials", [{}]), ("extra", 1)]
+    ("key", "value"),
+    [
+        ("budget_s", -1),
+        ("levels", "x"),
+        ("levels", []),
+        ("levels", [0]),
+        ("trials", [{}]),
+        ("extra", 1),
+        ("asked", {}),
+        ("asked", {"workload": 2.5, "load": {}}),
+        ("asked", {"workload": WORKLOAD | {"temperature": [1]}, "load": {}}),
+        ("asked", {"workload": WORKLOAD, "load": None}),
+        ("asked", {"workload": WORKLOAD, "load": {}, "protocol": 1}),
+        ("curves", {"other": []}),
+        ("curves", {"tuned": [{}]}),
+        ("curves", {"tuned": [CURVE | {"concurrency": [[]]}]}),
+        ("curves", {"tuned": [CURVE | {"itl": "3"}]}),
+        ("curves", {"tuned": [CURVE | {"itl": {"p50": True}}]}),
+        ("curves", {"tuned": [CURVE | {"itl": {"p50": {"value": "3"}}}]}),
+        ("curves", {"default": [CURVE | {"output_tok_s": {}}]}),
+        ("result", {"real": True, "gain": None}),
+        ("result", {"real": "yes", "sentence": "x", "gain": None}),
+        ("result", {"real": True, "sentence": "x", "gain": {"ratio": "1"}}),
+        ("result", {"real": True, "sentence": "x", "gain": 3}),
+    ],
 )
 def test_a_value_that_cannot_be_is_named(tmp_path: Path, key: str, value: object) -> None:
     with Journal.create(new_tuning(), at=tmp_path) as journal:
@@ -90,6 +118,25 @@ def test_a_value_that_cannot_be_is_named(tmp_path: Path, key: str, value: object
     path = journal.folder / FILE_NAME
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     with pytest.raises(StoreError, match=rf"damaged: {key}"):
+        open_tuning("latest", at=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trials": [{"number": 1, "settings": {}}]}, "trials are not numbered"),
+        ({"pick": 0}, "pick is no trial"),
+        ({"trials": [{"number": 0, "settings": {}}], "pick": -1}, "pick is no trial"),
+        ({"rounds": [{"order": ["default", "default"]}]}, "each side once"),
+        ({"rounds": [{"order": ["tuned"]}]}, "each side once"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    with Journal.create(new_tuning(), at=tmp_path) as journal:
+        journal.finish("complete")
+    path = journal.folder / FILE_NAME
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(StoreError, match=said):
         open_tuning("latest", at=tmp_path)
 
 

@@ -92,6 +92,6 @@ def conclude_tuning(ref: str, paths: Mapping[str, Path | None]) -> int:
         return tuning.model_dump_json(by_alias=True, indent=2) + "\n"
 
     if paths.get("--json") != STDOUT:
-        typer.echo(tuning_text(tuning, goal, found), nl=False)
+        typer.echo(harmless(tuning_text(tuning, goal, found)), nl=False)
     write_outputs(paths, rendered, hint=f"the tuning is stored: paceline tune show {tuning.id}")
     return 1 if tuning.state == "failed" else 0

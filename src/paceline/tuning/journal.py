@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paceline import __version__
 from paceline.engines.engine import EngineName, Tier, Value
@@ -19,6 +19,7 @@ from paceline.store.document import read_document
 from paceline.store.lock import WriterLock, is_locked, living_state
 from paceline.store.manifest import LATEST, new_run_id
 from paceline.store.paths import home
+from paceline.tuning import shapes
 from paceline.tuning.trial import Measured, Trial
 
 SCHEMA: Literal["paceline.tuning/1"] = "paceline.tuning/1"
@@ -114,19 +115,31 @@ class Tuning(BaseModel):
     budget_s: float = Field(gt=0)
     seed: int
     requests: int | None = Field(default=None, ge=1)
-    levels: list[int]
-    asked: dict[str, Any]
+    levels: list[Annotated[int, Field(ge=1)]] = Field(min_length=1)
+    asked: Annotated[dict[str, Any], AfterValidator(shapes.asked)]
     fixed: dict[str, Value] = Field(default_factory=dict)
     varied: dict[str, list[Value]] = Field(default_factory=dict)
     spent_s: float = Field(default=0.0, ge=0)
     trials: list[TrialEntry] = Field(default_factory=list)
     pick: int | None = None
     rounds: list[Round] = Field(default_factory=list)
-    curves: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
+    curves: Annotated[dict[str, list[dict[str, Any]]], AfterValidator(shapes.curves)] = Field(
+        default_factory=dict
+    )
     sameness: Sameness | None = None
-    result: dict[str, Any] | None = None
+    result: Annotated[dict[str, Any] | None, AfterValidator(shapes.result)] = None
     profile: str | None = None
     notes: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if [one.number for one in self.trials] != list(range(len(self.trials))):
+            raise ValueError("trials are not numbered from 0 on")
+        if self.pick is not None and not 0 <= self.pick < len(self.trials):
+            raise ValueError(f"pick is no trial: {self.pick}")
+        if any(sorted(one.order) != ["default", "tuned"] for one in self.rounds):
+            raise ValueError("a round has not each side once")
+        return self
 
     def settings_of(self, number: int) -> dict[str, Value]:
         """A trial's settings, with those that all have. Raises KeyError."""
@@ -221,7 +234,7 @@ def read_tuning(folder: Path) -> Tuning:
         tuning = Tuning.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"]) or "in itself"
         raise StoreError(f"{path} is damaged: {where}: {first['msg']}", hint) from error
     if tuning.id != folder.name:
         raise StoreError(f"{path} is damaged: its id is {tuning.id!r}", hint)

@@ -194,6 +194,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print paceline.tunings/1 on stdout.")] = False,
 ) -> int:
     """List all tunings, newest first."""
+    from paceline.cli.output import harmless
     from paceline.report.tuning_text import tunings_text
     from paceline.tuning.journal import list_tunings
 
@@ -215,7 +216,7 @@ def list_(
         document = {"schema": "paceline.tunings/1", "tunings": lines, "unreadable": unreadable}
         typer.echo(json.dumps(document, indent=2))
         return 0
-    typer.echo(tunings_text(found, unreadable))
+    typer.echo(harmless(tunings_text(found, unreadable)))
     return 0
 
 
