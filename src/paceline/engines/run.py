@@ -74,8 +74,9 @@ def running(
 ) -> Iterator[Running]:
     """The engine of a plan, from when it answers; it and all its descendants end with the block.
 
-    ready_timeout_s: None takes the adapter's. watch: is told, a sentence each, what goes on. Raises UsageError
-    before anything is started (port taken, log not writable), EngineError where the engine does not come up.
+    ready_timeout_s: None takes the adapter's. watch: is told, a sentence each, what goes on. Raises
+    UsageError before anything is started (port taken, log not writable), EngineError where it does not come
+    up.
     """
     check_start(plan, log)
     engine = Guarded(plan.command, log)
