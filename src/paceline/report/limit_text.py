@@ -33,13 +33,14 @@ _GAP = "  "
 
 
 def limit_text(limit: "Limit") -> str:
-    """The model, the machine, the limits, and what runs reached of them."""
+    """The model, the machine, the limits, what else is known of it, and what runs reached of them."""
     blocks = [
         _model(limit),
         _machine(limit),
         _streams(limit),
         _speculation(limit),
         _prompt(limit),
+        _about_machine(limit),
         *(_run(one, limit) for one in limit.runs),
     ]
     if limit.work.experts:
@@ -93,6 +94,17 @@ def _machine(limit: "Limit") -> list[str]:
         spread = _spread(rates, kind, operations_rate)
         sentence += f", computes {at_least}{operations_rate(known)} in {kind}{spread}"
     texts = [f"{sentence}."]
+    if rates.disturbed:
+        texts.append(
+            "Other work disturbed the measurement: the limits may be higher. The next call measures again."
+        )
+    return wrapped([printable(text) for text in texts])
+
+
+def _about_machine(limit: "Limit") -> list[str]:
+    """What else is known of the machine's figures, for those who doubt them: below the limits."""
+    rates, kind = limit.rates, limit.work.kind
+    texts = []
     ways = [f"{name} {bytes_rate(rate)}" for name, rate in rates.by_kernel.items() if name != "read"]
     if ways:
         texts.append(f"Memory otherwise: {', '.join(ways)}.")
@@ -101,8 +113,6 @@ def _machine(limit: "Limit") -> list[str]:
             f"What its cache of {format_bytes(rates.cache_bytes)} may keep from step to step is taken off "
             "what has to be read."
         )
-    if rates.disturbed:
-        texts.append("Other work disturbed the measurement: the limits may be higher. It is tried again.")
     # Those of other kinds of numbers, and of other ways through memory, have no part in the limits.
     others = {*rates.by_kernel, *get_args(NumberKind)} - {"read", kind}
     notes = [f"Note: {note}." for note in rates.notes if note.split(maxsplit=1)[0].rstrip(":") not in others]
