@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from paceline.engines.engine import Value
 from paceline.engines.profile import Gain, gain_dict
 from paceline.report.tuning_text import block_lines, settings_words, tuning_text, tunings_text
@@ -63,6 +65,19 @@ def test_answers_that_say_nothing_are_not_the_same() -> None:
     unsteady = replace(SAME, unrepeated=4, unrepeated_by_tier=4)
     text = text_of(found().model_copy(update={"sameness": unsteady}))
     assert "the same as standard in 12 of 12; 4 more say nothing" in text
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ([1], "3 requests, one at a time"),
+        ([4], "3 requests, 4 at a time"),
+        ([1, 2], "3 requests and stream, at"),
+    ],
+)
+def test_a_block_in_words(levels: list[int], said: str) -> None:
+    (line,) = lines_of(text_of(found(levels=levels)), "block")
+    assert said in line
 
 
 def test_what_is_wanting_is_said() -> None:

@@ -145,8 +145,8 @@ def _plural(count: int | None, word: str) -> str:
 
 
 def _levels(tuning: "Tuning") -> str:
-    if tuning.levels == [1]:
-        return ", one at a time"
+    if len(tuning.levels) == 1:
+        return ", one at a time" if tuning.levels == [1] else f", {tuning.levels[0]} at a time"
     return f" and stream, at {', '.join(map(str, tuning.levels))} streams"
 
 
