@@ -1,6 +1,7 @@
 """A whole tuning on a bench whose truth is known."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from paceline.report.tuning_text import tunings_text
 from paceline.tuning import tune
 from paceline.tuning.goal import parse_goal
 from paceline.tuning.journal import Journal, open_tuning
+from paceline.tuning.trial import Measured
 from tests.tuning.samples import SAME, Clock, PlannedBench, new_tuning, tuner_of
 
 SPEED = {"ngram-mod": 2.0, "ngram-simple": 1.5}
@@ -162,7 +164,10 @@ def test_of_a_whole_load_the_rounds_are_the_curve(tmp_path: Path) -> None:
 def test_a_workload_with_few_prompts_says_that_the_rounds_use_them_again(tmp_path: Path) -> None:
     goal = parse_goal("min itl_ms")
     few = run(tmp_path / "few", PlannedBench(speculation, goal, sets=4)).tuning
-    assert few.notes == ["the workload has too few prompts: rounds have some that the search has used, too"]
+    assert few.notes == [
+        "the workload has too few prompts: rounds have some that the search has used, too; what they show "
+        "holds for these prompts, and others may gain less"
+    ]
     assert run(tmp_path / "many", PlannedBench(speculation, goal, sets=1000)).tuning.notes == []
 
 
@@ -178,3 +183,27 @@ def test_answers_that_cannot_be_compared_cost_no_profile(
     assert tuning.notes == ["greedy answers could not be held against standard's: the engine ended"]
     assert tuning.profile is not None
     assert read_profile(Path(tuning.profile)).sameness is None
+
+
+def test_settings_that_only_answer_less_give_no_profile(tmp_path: Path) -> None:
+    """Half of the tokens, and so an end twice as soon: the engine is no faster."""
+
+    class Short(PlannedBench):
+        def block(self, settings: Settings, prompts: int, name: str) -> Measured:
+            measured = super().block(settings, prompts, name)
+            tokens = 50.0 if settings.get("spec-type") == "ngram-mod" else 100.0
+            point = {"attempted": 3, "ok": 3, "output_tok_s": tokens, "requests_s": 1.0}
+            return replace(measured, curve=({"concurrency": 1, **point},))
+
+    def by_length(settings: Settings) -> float:
+        return 2.0 if settings.get("spec-type") == "ngram-mod" else 1.0
+
+    said = "answers at the tuned settings have 50.0 tokens on average, 100 at the defaults"
+    short = run(tmp_path / "e2e", Short(by_length, parse_goal("min e2e_ms"))).tuning
+    assert short.profile is None
+    assert short.result is not None
+    assert said in short.result["sentence"]
+    # By the token it is twice as fast; that it answers less is said.
+    by_token = run(tmp_path / "itl", Short(by_length, parse_goal("min itl_ms"))).tuning
+    assert by_token.profile is not None
+    assert by_token.notes == [said]

@@ -19,12 +19,14 @@ from paceline.engines.space import Choice
 from paceline.errors import ConfigError, PacelineError, RunError
 from paceline.measure.host import fingerprint
 from paceline.store.paths import home as usual_home
+from paceline.tuning.answers import checked, other_lengths
 from paceline.tuning.bench import Bench
 from paceline.tuning.confirm import FEWEST_ROUNDS, MOST_ROUNDS, Finding, gain, round_order
 from paceline.tuning.goal import Goal
 from paceline.tuning.journal import Block, Journal, Round, TrialEntry, Tuning
 from paceline.tuning.race import Race
 from paceline.tuning.search import Search
+from paceline.tuning.trial import Measured
 
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
@@ -170,7 +172,10 @@ class Tuner:
         settings = {"default": self.tuning.trials[0].settings, "tuned": self._picked().settings}
         fresh = self._fresh()
         if self.bench.sets is not None and self.bench.sets < fresh + self._rounds():
-            self._note("the workload has too few prompts: rounds have some that the search has used, too")
+            self._note(
+                "the workload has too few prompts: rounds have some that the search has used, too; what they "
+                "show holds for these prompts, and others may gain less"
+            )
         for number in range(self._rounds()):
             rounds = list(self.tuning.rounds)
             if number == len(rounds):
@@ -184,6 +189,9 @@ class Tuner:
                 self.journal.update(rounds=list(rounds), spent_s=self.tuning.spent_s + block.seconds)
                 entry = self.tuning.trials[0] if side == "default" else self._picked()
                 self.watch.ended(entry, block)
+        said = other_lengths(*round_sides(self.tuning))
+        if said is not None:
+            self._note(said)
 
     def _rounds(self) -> int:
         """How many: settled before the first, since an end by what was seen would favour chance."""
@@ -293,10 +301,15 @@ class Tuner:
 
 def finding_of(tuning: Tuning, goal: Goal) -> Finding:
     """What the rounds of a tuning show, so far."""
+    sides = round_sides(tuning)
+    return checked(gain(*sides, goal), *sides, goal)
+
+
+def round_sides(tuning: Tuning) -> tuple[list[Measured], list[Measured]]:
+    """The defaults' blocks and the tuned ones' of all rounds that have both."""
     whole = [one for one in tuning.rounds if one.default is not None and one.tuned is not None]
     defaults = [one.default.measured() for one in whole if one.default is not None]
-    tuned = [one.tuned.measured() for one in whole if one.tuned is not None]
-    return gain(defaults, tuned, goal)
+    return defaults, [one.tuned.measured() for one in whole if one.tuned is not None]
 
 
 def round_curves(tuning: Tuning) -> dict[str, list[dict[str, Any]]]:
