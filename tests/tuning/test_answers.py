@@ -34,7 +34,8 @@ def finding_of(lo: float, *, real: bool = True) -> Finding:
 
 def test_what_answers_were_is_counted_over_rounds_and_levels() -> None:
     found = Answers.of(blocks(50.0, ok=9))
-    assert (found.attempted, found.failed, found.tokens) == (120, 12, pytest.approx(50.0))
+    assert (found.attempted, found.failed) == (120, 12)
+    assert found.tokens == pytest.approx(50.0)
     assert Answers.of([Measured({}, failure="gone")]) == Answers(0, 0, None)
     assert Answers.of(blocks(50.0, ok=0)).tokens is None
 

@@ -1,4 +1,4 @@
-"""Whether a gain comes of worse answers: shorter ones end sooner, and failed ones leave more for the others."""
+"""Whether a gain comes of worse answers: shorter ones end sooner, failed ones leave more to the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
