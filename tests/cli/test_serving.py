@@ -126,6 +126,7 @@ def test_servers_in_a_table_within_a_width() -> None:
     assert narrow[1].endswith(".gguf")
     assert "ended (2 restarts)" in narrow[2]
     assert table(entries, None)[1].endswith(SERVED.model)
+    assert table([Entry(replace(SERVED, model="a\nb.gguf"), True)], None)[1].endswith("a b.gguf")
     narrowest = table(entries, 80)
     assert max(map(len, narrowest)) <= 80
     assert "MODEL" not in narrowest[0]

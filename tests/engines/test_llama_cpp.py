@@ -88,7 +88,7 @@ def test_what_is_not_the_users(installed: Installed, name: str, hint: str) -> No
     assert "secret-value" not in caught.value.message + (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", ["api-key", "model", "port"])
+@pytest.mark.parametrize("name", ["api-key", "model", "port", "m", "a", "hft", "mu"])
 def test_it_does_not_get_into_a_command_by_another_way(installed: Installed, name: str) -> None:
     with pytest.raises(ConfigError):
         argv(installed, {name: "x"})

@@ -167,7 +167,7 @@ def test_mode_and_links_stay(tmp_path: Path) -> None:
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "latin").write_bytes(b"# \xe9\n")
-    for file in (tmp_path, tmp_path / "loop", tmp_path / "latin"):
+    for file in (tmp_path, tmp_path / "loop", tmp_path / "latin", tmp_path / "no\0name"):
         with pytest.raises(ConfigError):
             try_registration(file, OFFER, check)
 

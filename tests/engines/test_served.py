@@ -167,10 +167,20 @@ def test_what_is_no_server_is_left_alone(tmp_path: Path) -> None:
         ("cut", '{"schema": "paceline.served/1"'),
         ("list", "[]"),
         ("wrong", json.dumps(other)),
+        # To signal these would end a group of processes, or all.
+        ("group", json.dumps({**other, "name": "group", "pid": 0})),
+        ("all", json.dumps({**other, "name": "all", "pid": -1})),
+        ("beyond", json.dumps({**other, "name": "beyond", "pid": 2**31})),
+        ("deep", "[" * 100_000),
+        ("long", json.dumps({**other, "name": "long", "model": "a" * 2_000_000})),
     ):
         (folder / f"{name}.json").write_text(text)
+    (folder / "folder.json").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    (folder / "loop.json").symlink_to("loop.json")
+    (folder / "endless.json").symlink_to("/dev/zero")
     assert servers(tmp_path) == []
-    assert len(list(folder.glob("*.json"))) == 3
+    assert len(list(folder.glob("*.json"))) == 12
 
 
 @pytest.mark.parametrize(

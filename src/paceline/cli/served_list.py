@@ -33,7 +33,9 @@ def table(entries: Sequence[Entry], width: int | None) -> list[str]:
     for entry in entries:
         one = entry.served
         state = entry.state if not one.restarts else f"{entry.state} ({one.restarts} restarts)"
-        rows.append((one.name, state, one.tier, one.engine, one.endpoint, one.model))
+        # A line stays one, whatever a file is called.
+        model = " ".join(one.model.splitlines())
+        rows.append((one.name, state, one.tier, one.engine, one.endpoint, model))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     room = None if width is None else width - sum(widths) - 2 * len(widths)
     lines = []

@@ -117,7 +117,8 @@ class LlamaCpp:
         ]
         argv += ["--host", address.host or "0.0.0.0", "--port", str(address.port)]
         for name, value in settings.items():
-            _refuse(name, ())
+            found = options.find(name) if options else None
+            _refuse(name, found.names if found else ())
             if options is not None and name not in options:
                 raise _unknown(name, options)
             if value is None or value is False:

@@ -228,7 +228,7 @@ def _quoted(text: str) -> str:
 def _target(file: Path) -> Path:
     try:
         return file.expanduser().resolve()
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"{file} leads nowhere: {error}", "give another config with --config") from None
 
 

@@ -36,6 +36,7 @@ _MOST_BYTES = 1_000_000
 _MOST_OF_A_NAME = 80
 _FOLDER_WAIT_S = 10.0
 _PAUSE_S = 0.02
+_NO_PID = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,10 +304,15 @@ def _write(folder: Path, served: Served) -> None:
 def _read(path: Path) -> Served | None:
     """What a file says; None for one that is no server's: nothing writes half of one."""
     try:
+        if not path.is_file():
+            # To open a pipe would wait for whoever writes to it, with the folder locked.
+            return None
         data = json.loads(read_whole(path, _MOST_BYTES).decode("utf-8"))
         if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("name") != path.stem:
             return None
-        return _READER.validate_python(data)
+        found = _READER.validate_python(data)
+        # Other ids are groups of processes, and all there are.
+        return found if 0 < found.pid < _NO_PID else None
     except (OSError, ValueError, RecursionError, ValidationError):
         return None
 
