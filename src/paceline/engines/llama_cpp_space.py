@@ -56,6 +56,8 @@ def _latency(model: ModelFacts | None, machine: Machine) -> list[Choice]:
         ),
         Choice("threads", _threads(machine), "cores of a step of decoding"),
         *_loading(machine),
+        # How long a core spins for the next step before it sleeps; builds with OpenMP leave that to OpenMP.
+        Choice("poll", (None, 0, 100), "cores that wait by spinning"),
     ]
 
 
