@@ -100,19 +100,24 @@ def test_a_block_of_the_search_says_its_figure_and_how_its_trial_compares() -> N
     entry = tuning.trials[1]
     leader = next(one for one in leaders(tuning, ITL) if one.number == 1)
     said = block_lines(ITL, entry, block(12.0, 12.0), [leader])
-    assert said.startswith("trial 1: itl_ms 12.0; by all its blocks 1.99 times as good")
-    assert said.endswith("\n    spec-type=ngram-mod spec-ngram-mod-n-match=16 cache-ram=0")
+    assert said.splitlines() == [
+        "  itl_ms 12.0; 1.99 times as good as the defaults",
+        "  with spec-type=ngram-mod spec-ngram-mod-n-match=16 cache-ram=0",
+    ]
+    # What its settings are is said once.
+    again = block_lines(ITL, entry, block(12.0, 12.0), [replace(leader, blocks=2)])
+    assert again == "  itl_ms 12.0; 1.99 times as good as the defaults by its 2 blocks"
 
 
 def test_a_block_of_a_round_says_its_own_figure_alone() -> None:
     tuning = found()
-    assert block_lines(ITL, tuning.trials[1], block(11.0), ()) == "trial 1: itl_ms 11.0"
-    assert block_lines(ITL, tuning.trials[0], block(22.0), ()) == "defaults: itl_ms 22.0"
-    assert block_lines(ITL, tuning.trials[0], block(), ()) == "defaults: itl_ms no figure"
+    assert block_lines(ITL, tuning.trials[1], block(11.0), ()) == "  itl_ms 11.0"
+    assert block_lines(ITL, tuning.trials[0], block(22.0), ()) == "  itl_ms 22.0"
+    assert block_lines(ITL, tuning.trials[0], block(), ()) == "  no figure"
     goodput = parse_goal("max goodput @ ttft_ms<=500")
-    assert block_lines(goodput, tuning.trials[0], block(2.5), ()) == "defaults: goodput 2.50 requests/s"
+    assert block_lines(goodput, tuning.trials[0], block(2.5), ()) == "  goodput 2.50 requests/s"
     failed = block(failure="gone\x1b[31m")
-    assert block_lines(ITL, tuning.trials[2], failed, ()).startswith("trial 2: failed: gone")
+    assert block_lines(ITL, tuning.trials[2], failed, ()).startswith("  failed: gone")
     assert "\x1b" not in block_lines(ITL, tuning.trials[2], failed, ())
 
 

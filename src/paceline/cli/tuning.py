@@ -59,7 +59,7 @@ def _kept(journal: "Journal") -> Iterator[None]:
 
 
 def _watch(journal: "Journal") -> "Watch":
-    """A line for each block that has ended, in the search with how its trial compares by all blocks."""
+    """Each block as it begins, with the time used, and its figure, in the search beside the defaults."""
     from paceline.report.tuning_text import block_lines
     from paceline.tuning.goal import parse_goal
     from paceline.tuning.leaders import leaders
@@ -71,7 +71,13 @@ def _watch(journal: "Journal") -> "Watch":
         searched = any(one is block for one in entry.blocks)
         talk(block_lines(goal, entry, block, leaders(journal.tuning, goal) if searched else ()))
 
-    return Watch(block=lambda text: talk(f"  {text}"), ended=ended, said=talk)
+    def begins(text: str) -> None:
+        spent, budget = (
+            format_duration_ns(seconds * 1e9) for seconds in (journal.tuning.spent_s, journal.tuning.budget_s)
+        )
+        talk(f"{text} [{spent} of {budget}]")
+
+    return Watch(block=begins, ended=ended, said=talk)
 
 
 def conclude_tuning(ref: str, paths: Mapping[str, Path | None]) -> int:

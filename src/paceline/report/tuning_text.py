@@ -23,16 +23,17 @@ SIDES = {"default": "defaults", "tuned": "tuned"}
 
 def tuning_text(tuning: "Tuning", goal: "Goal", leaders: Sequence["Leader"]) -> str:
     """All that a tuning has found, in 80 columns."""
+    head = [
+        line
+        for name, value in head_rows(tuning, leaders)
+        for line in folded(value, 80, f"{name:<10}", " " * 10)
+    ]
     parts = [
-        [
-            line
-            for name, value in head_rows(tuning, leaders)
-            for line in folded(value, 80, f"{name:<10}", " " * 10)
-        ],
-        _settings(tuning),
         _verdict(tuning),
+        _settings(tuning),
         _curves(tuning),
         _leading(goal, leaders),
+        head,
         _end(tuning),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -65,27 +66,34 @@ def _times(ratio: float | None) -> str:
 
 
 def block_lines(goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequence["Leader"]) -> str:
-    """What is said when a block has ended: its own figure, and how its trial compares by all blocks.
+    """What is said when a block has ended, below what was said as it began: its own figure, how its trial
+    compares by all blocks, and once what its settings are.
 
     leaders: all settings so far; none after the search. What they have alike is left out.
     """
-    return "\n".join(folded(_block_sentence(goal, entry, block, leaders), rest="    "))
+    return "\n".join(
+        line
+        for text in _block_sentences(goal, entry, block, leaders)
+        for line in folded(text, 80, "  ", "    ")
+    )
 
 
-def _block_sentence(goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequence["Leader"]) -> str:
+def _block_sentences(
+    goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequence["Leader"]
+) -> list[str]:
     leader = next((one for one in leaders if one.number == entry.number), None)
-    name = f"trial {entry.number}" if entry.number else "defaults"
     if block.failure is not None:
-        return shorten(f"{name}: failed: {printable(block.failure)}", 300)
-    values = [value for value in block.values.values() if goal.counts(value)]
-    unit = "" if goal.one_stream else f" {goal.unit}"
-    figure = f"{format_number(goal.middle(values))}{unit}" if values else "no figure"
-    said = f"{name}: {goal.metric} {figure}"
-    if entry.number and leader is not None:
-        if leader.ratio is not None:
-            said += f"; by all its blocks {leader.ratio:.2f} times as good as the defaults"
-        said += f"; {settings_words(_without(entry.settings, common_settings(leaders)))}"
-    return said
+        said = shorten(f"failed: {printable(block.failure)}", 300)
+    else:
+        values = [value for value in block.values.values() if goal.counts(value)]
+        unit = "" if goal.one_stream else f" {goal.unit}"
+        said = f"{goal.metric} {format_number(goal.middle(values))}{unit}" if values else "no figure"
+        if entry.number and leader is not None and leader.ratio is not None:
+            blocks = "" if leader.blocks == 1 else f" by its {leader.blocks} blocks"
+            said += f"; {leader.ratio:.2f} times as good as the defaults{blocks}"
+    if entry.number and leader is not None and leader.blocks == 1:
+        return [said, f"with {settings_words(_without(entry.settings, common_settings(leaders)))}"]
+    return [said]
 
 
 def settings_words(settings: Mapping[str, Any]) -> str:
@@ -183,7 +191,7 @@ def _curves(tuning: "Tuning") -> list[str]:
     cells = curve_cells(tuning)
     if not cells:
         return []
-    head = ["STREAMS", "", "TOK/S", "TOK/S A STREAM", "TTFT P50 MS", "ITL P50 MS"]
+    head = ["STREAMS", "SETTINGS", "TOK/S", "TOK/S A STREAM", "TTFT P50 MS", "ITL P50 MS"]
     return ["Throughput against interactivity", *_table([head, *cells], left=2)]
 
 
@@ -231,7 +239,7 @@ def _leading(goal: "Goal", leaders: Sequence["Leader"]) -> list[str]:
                 settings_words(_without(one.settings, common)) if one.number else "defaults",
             ]
         )
-    head = "What the search saw (of its best too good: the rounds above decide)"
+    head = "What the search saw (of its best too good: only the rounds decide)"
     beside = folded(f"All but the defaults also have: {settings_words(common)}") if common else []
     return [head, *_with_last_folded(cells), *beside]
 

@@ -116,7 +116,7 @@ class Race:
         if fresh is not None:
             return "block", fresh, "its first block"
         if self._control_due(live):
-            return "block", live[0], "the defaults again, as a control"
+            return "block", live[0], "again, as a control"
         checked = self._promising(live, known)
         if checked is not None:
             return "block", checked, "looks like the best: once more"

@@ -35,6 +35,8 @@ SEARCH_SHARE, CONFIRM_SHARE = 0.5, 0.28
 _BLOCKS = 28
 _FEWEST_BLOCKS = 14
 _MOST_REQUESTS = 16
+# What the two sides are called where something is said of them.
+_SIDES = {"default": "the defaults", "tuned": "the tuned settings"}
 LADDER = (1, 2, 4, 8)
 
 
@@ -153,7 +155,8 @@ class Tuner:
 
     def _step(self, number: int, prompts: int, why: str) -> None:
         entry = self.tuning.trials[number]
-        self.watch.block(f"trial {number}, {why}")
+        name = f"trial {number}" if number else "trial 0 (the defaults)"
+        self.watch.block(f"{name}, {why}")
         block = self._measure(self.bench, entry.settings, prompts, f"t{number}-b{len(entry.blocks)}")
         entry = entry.model_copy(update={"blocks": [*entry.blocks, block]})
         trials = [entry if one.number == number else one for one in self.tuning.trials]
@@ -183,7 +186,7 @@ class Tuner:
             for side in rounds[number].order:
                 if getattr(rounds[number], side) is not None:
                     continue
-                self.watch.block(f"round {number + 1} of {self._rounds()}: {side}")
+                self.watch.block(f"round {number + 1} of {self._rounds()}: {_SIDES[side]}")
                 block = self._measure(self.bench, settings[side], fresh + number, f"r{number}-{side}")
                 rounds[number] = rounds[number].model_copy(update={side: block})
                 self.journal.update(rounds=list(rounds), spent_s=self.tuning.spent_s + block.seconds)
@@ -229,10 +232,10 @@ class Tuner:
         ):
             if side in curves:
                 continue
-            self.watch.block(f"trade-off curve: {side} at {', '.join(map(str, LADDER))} streams")
+            self.watch.block(f"trade-off curve: {_SIDES[side]} at {', '.join(map(str, LADDER))} streams")
             block = self._measure(bench, settings, self._fresh() + self._rounds(), f"curve-{side}")
             if block.failure is not None:
-                self._note(f"the trade-off curve of {side} is not whole: {block.failure}")
+                self._note(f"the trade-off curve of {_SIDES[side]} is not whole: {block.failure}")
             curves[side] = block.curve
             self.journal.update(curves=dict(curves), spent_s=self.tuning.spent_s + block.seconds)
 
