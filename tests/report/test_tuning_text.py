@@ -109,6 +109,19 @@ def test_a_block_of_the_search_says_its_figure_and_how_its_trial_compares() -> N
     assert again == "  itl_ms 12.0; 1.99 times as good as the defaults by its 2 blocks"
 
 
+def test_settings_are_said_by_what_is_not_as_in_trial_1() -> None:
+    tuning = found()
+    known = leaders(tuning, ITL)
+    settings: dict[str, Value] = {**DRAFTS, "threads": 1, "spec-type": "ngram-simple"}
+    del settings["spec-ngram-mod-n-match"]
+    entry = tuning.trials[2].model_copy(update={"settings": settings})
+    said = block_lines(ITL, entry, block(12.0), [replace(one, blocks=1) for one in known])
+    assert said.splitlines()[1:] == [
+        "  as trial 1, with spec-type=ngram-simple threads=1, without",
+        "    spec-ngram-mod-n-match",
+    ]
+
+
 def test_a_block_of_a_round_says_its_own_figure_alone() -> None:
     tuning = found()
     assert block_lines(ITL, tuning.trials[1], block(11.0), ()) == "  itl_ms 11.0"

@@ -69,7 +69,7 @@ def block_lines(goal: "Goal", entry: "TrialEntry", block: "Block", leaders: Sequ
     """What is said when a block has ended, below what was said as it began: its own figure, how its trial
     compares by all blocks, and once what its settings are.
 
-    leaders: all settings so far; none after the search. What they have alike is left out.
+    leaders: all settings so far; none after the search. What is as in trial 1 is left out.
     """
     return "\n".join(
         line
@@ -92,8 +92,16 @@ def _block_sentences(
             blocks = "" if leader.blocks == 1 else f" by its {leader.blocks} blocks"
             said += f"; {leader.ratio:.2f} times as good as the defaults{blocks}"
     if entry.number and leader is not None and leader.blocks == 1:
-        return [said, f"with {settings_words(_without(entry.settings, common_settings(leaders)))}"]
+        first = next((one for one in leaders if one.number == 1), leader)
+        return [said, _tried_words(entry.settings, {} if first is leader else first.settings)]
     return [said]
+
+
+def _tried_words(settings: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    own = in_command({name: value for name, value in settings.items() if first.get(name) != value})
+    gone = [name for name in in_command(first) if name not in in_command(settings)]
+    parts = ["as trial 1" if first else "", f"with {settings_words(own)}" if own else ""]
+    return ", ".join(filter(None, [*parts, f"without {' '.join(gone)}" if gone else ""]))
 
 
 def settings_words(settings: Mapping[str, Any]) -> str:
