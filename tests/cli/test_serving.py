@@ -10,7 +10,7 @@ import pytest
 import paceline.cli.serving as cli_serving
 from paceline.cli.serve_words import plan_lines, same_settings
 from paceline.cli.served_list import clean_up, gateway_check, table
-from paceline.cli.serving import known_price, parse_price
+from paceline.cli.serving import known_price, parse_price, said_to_draft
 from paceline.engines.engine import Adapter, Address, Command, Installed
 from paceline.engines.machine import Gpu, Machine
 from paceline.engines.plan import LaunchPlan
@@ -116,6 +116,18 @@ def test_a_profile_is_said_with_its_interval() -> None:
 def test_what_is_left_out_makes_no_other_settings() -> None:
     assert same_settings({"a": 1, "b": None, "c": False}, {"a": 1})
     assert not same_settings({"a": 1}, {"a": 2})
+
+
+def test_what_comes_with_a_draft_model_is_not_said_to_be_the_users() -> None:
+    without = replace(PLAN, why={"threads": "you set it", "spec-type": "what has come before"})
+    drafting = replace(
+        PLAN, why={"threads": "you set it", "spec-type": "you set it", "model-draft": "you set it"}
+    )
+    assert said_to_draft(drafting, without).why == {
+        "threads": "you set it",
+        "spec-type": "by --draft-model",
+        "model-draft": "by --draft-model",
+    }
 
 
 def test_servers_in_a_table_within_a_width() -> None:

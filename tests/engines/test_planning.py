@@ -184,6 +184,9 @@ def test_models_that_are_not_there(asked: Asked, home: Path, tmp_path: Path) -> 
     for model in (str(tmp_path / "none.gguf"), "none/none.gguf", "none"):
         with pytest.raises(ModelFileError):
             planned(replace(asked, model=model), home)
+    with pytest.raises(ModelFileError) as bare:
+        planned(replace(asked, model="gemma-3-270m"), home)
+    assert "org/model" in (bare.value.hint or "")  # a name without its owner: what a name looks like
     whole = Path(asked.model).read_bytes()
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(whole[: len(whole) // 2])

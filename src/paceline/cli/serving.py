@@ -49,6 +49,15 @@ class Wanted:
     registration: Registration | None
 
 
+def said_to_draft(drafting: LaunchPlan, without: LaunchPlan) -> LaunchPlan:
+    """The plan with a draft model, which does not say that the user set what came with it."""
+    from paceline.engines.planning import YOU_SET_IT
+
+    own = {name for name, why in without.why.items() if why == YOU_SET_IT}
+    came = {name for name, why in drafting.why.items() if why == YOU_SET_IT} - own
+    return replace(drafting, why={**drafting.why, **dict.fromkeys(came, "by --draft-model")})
+
+
 def serve_model(wanted: Wanted) -> int:
     """Serve until told to stop; the exit code. Raises before anything is started for whatever is wrong."""
     from paceline.engines.machine import look
@@ -59,7 +68,8 @@ def serve_model(wanted: Wanted) -> int:
     plan = plan_launch(wanted.asked, home=home())
     if wanted.draft is not None:
         own = {**draft_settings(plan, wanted.draft), **(wanted.asked.settings or {})}
-        plan = plan_launch(replace(wanted.asked, engine=plan.adapter.name, settings=own), home=home())
+        drafting = plan_launch(replace(wanted.asked, engine=plan.adapter.name, settings=own), home=home())
+        plan = said_to_draft(drafting, plan)
     for line in plan_lines(plan, look()):
         talk(line)
     if plan.profile is None and wanted.asked.use_profile and (start := _start(plan)) is not None:

@@ -24,7 +24,9 @@ from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.profile import Profile, Start, check_profile, find_profile, read_profile
 from paceline.errors import ConfigError
 from paceline.measure.host import fingerprint
-from paceline.weights.model import ModelFacts
+from paceline.weights.model import ModelFacts, ModelFileError
+
+YOU_SET_IT = "you set it"
 
 _SPLIT_PART = re.compile(r"-\d{5}-of-\d{5}$")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -53,7 +55,7 @@ def plan_launch(asked: Asked, *, home: Path | None = None, machine: Machine | No
     profile = None if asked.bare else _profile(asked, one, installed, facts, home)
     made = _made(asked, profile) or one.tier(asked.tier, facts, here, installed)
     settings = in_command({**made.values, **own})
-    why = {**made.why, **dict.fromkeys(own, "you set it")}
+    why = {**made.why, **dict.fromkeys(own, YOU_SET_IT)}
     needs = _needs(one, facts, settings, here)
     address = Address(asked.host, asked.port or _free_port(asked.host))
     if asked.port:
@@ -113,6 +115,11 @@ def _read(model: str) -> tuple[ModelFacts | None, str]:
     path = Path(model).expanduser()
     if not path.exists() and _HUB_NAME.fullmatch(model) and path.suffix.lower() != ".gguf":
         return None, model
+    if not path.exists() and path.name == model and not path.suffix:
+        raise ModelFileError(
+            f"{model}: there is no such file or folder",
+            "give the path of a GGUF file or of a folder of safetensors; or a name on a hub, as in org/model",
+        )
     from paceline.weights.read import read_model
 
     facts = read_model(path)
