@@ -61,6 +61,7 @@ def test_what_is_varied() -> None:
         (["a=1,1"], "does not say what to try"),
         (["a=1,"], "does not say what to try"),
         (["a=1,2", "a=3,4"], "names a twice"),
+        ([f"a={','.join(map(str, range(257)))}"], "a has 257 values"),
     ],
 )
 def test_what_says_nothing_to_try_is_refused(given: list[str], said: str) -> None:

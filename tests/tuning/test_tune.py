@@ -207,3 +207,23 @@ def test_settings_that_only_answer_less_give_no_profile(tmp_path: Path) -> None:
     by_token = run(tmp_path / "itl", Short(by_length, parse_goal("min itl_ms"))).tuning
     assert by_token.profile is not None
     assert by_token.notes == [said]
+
+
+def test_a_workload_that_gives_no_figure_is_refused_early(tmp_path: Path) -> None:
+    """As of answers that are not streamed: no setting can have one."""
+
+    class Silent(PlannedBench):
+        def block(self, settings: Settings, prompts: int, name: str) -> Measured:
+            return replace(super().block(settings, prompts, name), values={})
+
+    bench = Silent(speculation, parse_goal("min itl_ms"))
+    with pytest.raises(ConfigError, match="no request gave a value of itl_ms at the engine's defaults"):
+        run(tmp_path, bench)
+    assert len(bench.seen) == 2
+    # Nor does it go on when it is resumed.
+    with (
+        pytest.raises(ConfigError, match="no request gave a value"),
+        Journal.reopen("latest", at=tmp_path) as again,
+    ):
+        tuner_of(again, bench, tmp_path).run()
+    assert len(bench.seen) == 2

@@ -13,6 +13,8 @@ from paceline.errors import ConfigError
 _LEFT_OUT = "default"
 # With a dot: a part of an option that is JSON; with a plus after it: appended to a list there (vLLM).
 _OPTION = re.compile(r"[A-Za-z0-9][\w.+-]*")
+# Values of one option: more than these no budget tries, and each proposal of the search looks at all of them.
+_MOST_VARIED = 256
 
 
 def parse_tier(text: str) -> Tier:
@@ -43,6 +45,11 @@ def parse_varied(given: Sequence[str]) -> dict[str, list[Value]]:
             raise ConfigError(
                 f"--vary {text!r} does not say what to try",
                 "write an option and two values or more: ubatch-size=128,512",
+            )
+        if len(parts) > _MOST_VARIED:
+            raise ConfigError(
+                f"--vary {option} has {len(parts):,} values, and a search has time for tens",
+                f"name at most {_MOST_VARIED}, spread over the range that is of interest",
             )
         if option in found:
             raise ConfigError(f"--vary names {option} twice", "write all its values in one")

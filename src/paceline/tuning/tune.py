@@ -4,7 +4,7 @@ What is done is in the journal after each block, so that a tuning that was cut o
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,8 @@ from paceline.tuning.goal import Goal
 from paceline.tuning.journal import Block, Journal, Round, TrialEntry, Tuning
 from paceline.tuning.race import Race
 from paceline.tuning.search import Search
-from paceline.tuning.trial import Measured
+from paceline.tuning.standing import figures
+from paceline.tuning.trial import Measured, Trial
 
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
@@ -122,6 +123,7 @@ class Tuner:
         exhausted = False
         while True:
             trials = [entry.trial() for entry in self.tuning.trials]
+            self._check_defaults(trials)
             step = race.next(trials, max(1.0 - self.tuning.spent_s / budget_s, 0.0), exhausted=exhausted)
             self._give_up(step.given_up)
             if step.kind == "done":
@@ -137,6 +139,17 @@ class Tuner:
         if found is None:
             raise RunError("no setting could be measured, the defaults neither", _failed_words(self.tuning))
         self.journal.update(pick=found)
+
+    def _check_defaults(self, trials: Sequence[Trial]) -> None:
+        """Two blocks of theirs that ran and gave no figure: the workload has none to give to any setting."""
+        blocks = trials[0].blocks if trials else []
+        if len(blocks) < 2 or any(block.failure or figures(block, self.goal) for block in blocks):
+            return
+        raise ConfigError(
+            f"no request gave a value of {self.goal.metric} at the engine's defaults",
+            "only answers that are streamed, of two tokens or more, have times of their tokens: leave out "
+            "--no-stream, ask for longer ones, or tune for `min e2e_ms`",
+        )
 
     def _add(self, settings: Settings) -> None:
         entry = TrialEntry(number=len(self.tuning.trials), settings=dict(settings))
