@@ -93,7 +93,7 @@ def _below(tuning: "Tuning") -> list[str]:
     if tuning.profile is not None:
         lines.append(f"`paceline serve MODEL --tier {tuning.tier}` takes these settings.")
     elif tuning.state == "complete":
-        lines.append("No profile was written: `paceline serve` goes on with the tier's own settings.")
+        lines.append("No profile was written: `paceline serve` goes on as before.")
     return lines
 
 
