@@ -172,3 +172,11 @@ def test_a_run_without_a_decode_rate_is_refused() -> None:
     none = Estimate(float("nan"), None, None, False, 0, 6)
     with pytest.raises(ValueError, match="no decode rate"):
         reached(at_context, rates(), observed(100.0, decode_tok_s=none))
+
+
+@pytest.mark.parametrize("times", [1.3, 2.2, 5.0, 40.0])
+def test_tokens_that_come_evenly_and_too_fast_are_no_speculation(times: float) -> None:
+    """Of another model or machine than was said: tokens of one step would come together."""
+    found = reached(at_context, rates(), observed(LIMIT_TOK_S * times))
+    assert found.tokens_a_step == 1.0
+    assert found.holds == "beyond"

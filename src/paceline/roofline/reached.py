@@ -182,13 +182,17 @@ def _tokens_a_step(observed: Observed, least_s: float) -> tuple[float, Literal["
     """Tokens that a step gave a stream: by the server's count, else no fewer than gaps prove.
 
     No two steps can end within less than a step's least time, so that no more fit into a gap than the gap
-    over that time (rounded: the network adds and takes), nor more than the tokens that came after it.
+    over that time (rounded: the network adds and takes), nor more than the tokens that came after it. Tokens
+    of one step come together: where most of the time lies in gaps that hold no step, they did not, and it is
+    another model or machine than was said.
     """
     if observed.drafts is not None:
         return observed.drafts.generated / observed.drafts.steps, "server"
     if not least_s > 0.0 or not observed.gap_tokens.sum():
         return 1.0, None
     fit = np.floor(observed.gaps_ms / (least_s * 1e3) + 0.5)
+    if observed.gaps_ms[fit < 1.0].sum() > observed.gaps_ms.sum() / 2.0:
+        return 1.0, None
     steps = max(float(np.minimum(fit, observed.gap_tokens).sum()), 1.0)
     tokens = float(observed.gap_tokens.sum()) / steps
     return (tokens, "gaps") if tokens >= _SEVERAL else (1.0, "gaps")
