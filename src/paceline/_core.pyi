@@ -35,25 +35,25 @@ def observe(
 def arithmetic_instructions(kind: str) -> str | None:
     """By which instructions this machine multiplies and adds up `f32`, `bf16` or `int8`; None: it has none.
 
-    `plain`: no instructions are known here for this processor, and its compiler's best is a lower bound. Raises
-    ValueError for another kind.
+    `plain`: no instructions are known here for this processor, and its compiler's best is a lower bound.
+    Raises ValueError for another kind.
     """
 
 def arithmetic_rates(kind: str, threads: int, seconds: float) -> list[tuple[float, float]] | None:
     """Operations a second of all threads together, a multiply-add as two: one pair each 20 ms.
 
-    Beside each stands the share of as many cores' time that the threads had: below 1 where others were at work.
-    The numbers lie in the nearest cache. None for a kind that the machine has no instructions for. Raises
-    ValueError for another kind or number of threads, RuntimeError when the system gives no threads or `seconds`
-    held no whole 20 ms, and whatever a signal's handler raises.
+    Beside each stands the share of as many cores' time that the threads had: below 1 where others were at
+    work. The numbers lie in the nearest cache. None for a kind that the machine has no instructions for.
+    Raises ValueError for another kind or number of threads, RuntimeError when the system gives no threads or
+    `seconds` held no whole 20 ms, and whatever a signal's handler raises.
     """
 
 def memory_rates(kernel: str, threads: int, bytes_a_thread: int, seconds: float) -> list[tuple[float, float]]:
     """Bytes a second of all threads together, each through arrays of its own: one pair each 20 ms.
 
-    `kernel`: `read` (one array), `copy` (two) or `triad` (three); `bytes_a_thread`: of all arrays of a thread.
-    What the program reads and writes is counted, as STREAM counts. Pairs and
-    errors are as of `arithmetic_rates`; ValueError also for too few bytes (2 MiB an array), and MemoryError.
+    `kernel`: `read` (one array), `copy` (two) or `triad` (three); `bytes_a_thread`: of all arrays of a
+    thread. What the program reads and writes is counted, as STREAM counts. Pairs and errors are as of
+    `arithmetic_rates`; ValueError also for too few bytes (2 MiB an array), and MemoryError.
     """
 
 @final

@@ -113,6 +113,14 @@ def test_ultra_is_what_the_tuner_found(asked: Asked, home: Path) -> None:
         planned(replace(ultra, use_profile=False), home)
 
 
+def test_a_profile_with_an_option_that_this_build_lacks_is_named(asked: Asked, home: Path) -> None:
+    write_profile(replace(tuned(asked), settings={"no-such-thing": 1}), home=home)
+    with pytest.raises(ConfigError, match=r"the profile of .*no-such-thing") as raised:
+        planned(replace(asked, tier="ultra"), home)
+    assert raised.value.hint is not None
+    assert "--no-profile" in raised.value.hint
+
+
 def test_a_profile_that_is_named_must_fit(asked: Asked, home: Path, tmp_path: Path) -> None:
     path = write_profile(tuned(asked), tmp_path / "profile.json")
     plan = planned(replace(asked, tier="ultra", profile=path), home)

@@ -260,7 +260,9 @@ def _protocols(plan: LaunchPlan) -> tuple["Protocol", ...]:
     from paceline.protocols import PROTOCOLS
 
     spoken: list[Protocol] = []
-    with suppress(PacelineError), BoundedClient(Target.parse(plan.endpoint), Budget(seconds=60.0)) as client:
+    # An end that is asked for meanwhile waits for the answers.
+    budget = Budget(seconds=12.0, timeout_s=4.0)
+    with suppress(PacelineError), BoundedClient(Target.parse(plan.endpoint), budget) as client:
         for name, info in PROTOCOLS.items():
             asked = Questions(client, core_observe, name, plan.served_name)
             if info.streams and asked.ask(streaming=True).answered:

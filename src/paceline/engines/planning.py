@@ -148,8 +148,22 @@ def _profile(
     if asked.profile is not None:
         profile = read_profile(asked.profile)
         check_profile(profile, start, asked.profile)
-        return profile
-    return find_profile(start, home=home) if asked.use_profile else None
+    else:
+        profile = find_profile(start, home=home) if asked.use_profile else None
+    if profile is not None:
+        _check_options(profile, one, installed)
+    return profile
+
+
+def _check_options(profile: Profile, one: Adapter, installed: Installed) -> None:
+    """A profile of a build whose version is not told may have options that this one lacks."""
+    try:
+        one.checked(installed, profile.settings)
+    except ConfigError as error:
+        raise ConfigError(
+            f"the profile of {profile.made_at:%Y-%m-%d}, tuned for {profile.goal}: {error.message}",
+            "tune again, or serve without it: --no-profile",
+        ) from error
 
 
 def _made(asked: Asked, profile: Profile | None) -> TierSettings | None:
