@@ -145,11 +145,10 @@ def _profile(
             )
         return None
     start = Start(one.name, installed.version, facts.fingerprint, fingerprint(), asked.tier)
+    profile = find_profile(start, home=home) if asked.use_profile else None
     if asked.profile is not None:
         profile = read_profile(asked.profile)
         check_profile(profile, start, asked.profile)
-    else:
-        profile = find_profile(start, home=home) if asked.use_profile else None
     if profile is not None:
         _check_options(profile, one, installed)
     return profile

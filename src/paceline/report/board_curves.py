@@ -201,7 +201,7 @@ def _bins(tokens: Floats) -> Floats:
 def _cloud(
     lines: Sequence[Line], offers: Sequence[Named], x: Axis, y: Axis
 ) -> list[tuple[int, float, float]]:
-    by_number = {offer.number: offer for offer in offers}
+    by_number: dict[int | None, Named] = {offer.number: offer for offer in offers}
     found = []
     for place, line in enumerate(lines[:MOST_NAMED]):
         tokens, ttft_ms = _prompts(by_number[line.number])
