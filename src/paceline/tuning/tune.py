@@ -28,6 +28,7 @@ from paceline.tuning.race import Race
 from paceline.tuning.search import Search
 from paceline.tuning.standing import figures
 from paceline.tuning.trial import Measured, Trial
+from paceline.units import format_duration_ns
 
 # Of the budget: what the search may use, and what the rounds that decide may use; the trade-off curve and the
 # comparison of answers have the rest.
@@ -107,10 +108,11 @@ class Tuner:
         least_s = (_FEWEST_BLOCKS / SEARCH_SHARE) * block_s
         if self.tuning.budget_s < least_s:
             raise ConfigError(
-                f"a budget of {self.tuning.budget_s / 60:.3g} min is too small: the shortest block takes "
-                f"{block_s:.3g} s, its start included, and a search needs some {_FEWEST_BLOCKS}",
-                f"give at least --budget {int(least_s / 60) + 1}m, or make requests shorter "
-                "(--output-tokens, --set)",
+                f"a budget of {format_duration_ns(self.tuning.budget_s * 1e9)} is too small: the shortest block "
+                f"takes {format_duration_ns(block_s * 1e9)}, its start included, and a search needs some "
+                f"{_FEWEST_BLOCKS}",
+                f"give at least --budget {int(least_s / 60) + 1}m, or make requests shorter (--output-tokens; "
+                "of a workload's calls --set, as in --set call.edit.output_tokens=200)",
             )
 
     def _search(self) -> None:
