@@ -107,12 +107,12 @@ class Tuner:
     def _check_budget(self, block_s: float) -> None:
         least_s = (_FEWEST_BLOCKS / SEARCH_SHARE) * block_s
         if self.tuning.budget_s < least_s:
+            budget, block = (format_duration_ns(s * 1e9) for s in (self.tuning.budget_s, block_s))
             raise ConfigError(
-                f"a budget of {format_duration_ns(self.tuning.budget_s * 1e9)} is too small: the shortest block "
-                f"takes {format_duration_ns(block_s * 1e9)}, its start included, and a search needs some "
-                f"{_FEWEST_BLOCKS}",
-                f"give at least --budget {int(least_s / 60) + 1}m, or make requests shorter (--output-tokens; "
-                "of a workload's calls --set, as in --set call.edit.output_tokens=200)",
+                f"a budget of {budget} is too small: the shortest block takes {block}, its start included, "
+                f"and a search needs some {_FEWEST_BLOCKS}",
+                f"give at least --budget {int(least_s / 60) + 1}m, or make requests shorter "
+                "(--output-tokens; of a workload's calls --set call.edit.output_tokens=200)",
             )
 
     def _search(self) -> None:
