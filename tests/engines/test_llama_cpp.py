@@ -103,6 +103,13 @@ def test_an_option_that_there_is_not(installed: Installed) -> None:
         argv(installed, {"paralel": 2})
 
 
+@pytest.mark.parametrize("given", ["ctx-size", "c"])
+def test_an_option_that_takes_a_value_is_not_given_without_one(installed: Installed, given: str) -> None:
+    with pytest.raises(ConfigError, match=f"{given} takes a value") as caught:
+        ADAPTER.checked(installed, {given: True})
+    assert caught.value.hint == f"write it as {given}=N"
+
+
 def test_an_option_that_there_was(installed: Installed) -> None:
     with pytest.raises(ConfigError) as caught:
         ADAPTER.checked(installed, {"draft-max": 2})

@@ -80,6 +80,9 @@ class LlamaCpp:
                 own[name] = value
             elif found is None or found.removed:
                 raise _unknown(name, options)
+            elif value is True and found.values is not None:
+                # The engine would take the option behind it for its value.
+                raise ConfigError(f"the option {name} takes a value", f"write it as {name}={found.values}")
             elif found.no is None:
                 own[found.name] = value
             else:
