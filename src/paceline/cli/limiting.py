@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from paceline.cli.commands.limit import MachineFlags, MeasuredFlags
+    from paceline.engines.plan import LaunchPlan
     from paceline.measure.job import Job
     from paceline.report.model import Report
     from paceline.roofline.rates import Rates
@@ -76,28 +77,19 @@ def observed_runs(refs: "Sequence[str] | None") -> "list[Observed]":
     return [_observed(report_of(open_run(ref))) for ref in refs or ()]
 
 
-def measured_engine(model: str, draft: Path | None, flags: "MeasuredFlags") -> "list[Observed]":
-    """One stream of the engine that was asked for, measured now; nothing where none was.
+def engine_plan(model: str, draft: Path | None, flags: "MeasuredFlags") -> "LaunchPlan | None":
+    """The start of the engine that was asked for; None where none was.
 
-    The run lies in a home of its own: it is of settings that nobody serves, and would stand on boards as an
-    offer. draft: a model that drafts for it. Raises ConfigError before anything is started, EngineError, and
-    RunError for a run that is invalid.
+    draft: a model that drafts for it. Raises ConfigError for whatever is wrong with it.
     """
     from paceline.cli.engine_options import parse_settings, parse_tier
-    from paceline.cli.live import make_view
-    from paceline.cli.output import talk
     from paceline.engines.draft import draft_settings
     from paceline.engines.plan import Asked
     from paceline.engines.planning import plan_launch, with_settings
-    from paceline.engines.run import running
-    from paceline.measure import driver
-    from paceline.measure.job import prepare
-    from paceline.report.model import build_report
     from paceline.store.paths import home
-    from paceline.store.runs import open_run
 
     if flags.engine is None:
-        return []
+        return None
     own = parse_settings(flags.set_ or ())
     plan = plan_launch(
         Asked(
@@ -113,6 +105,24 @@ def measured_engine(model: str, draft: Path | None, flags: "MeasuredFlags") -> "
     if draft is not None:
         drafting = {name: value for name, value in draft_settings(plan, draft).items() if name not in own}
         plan = with_settings(plan, {**plan.settings, **drafting})
+    return plan
+
+
+def measured_engine(plan: "LaunchPlan") -> "list[Observed]":
+    """One stream of an engine, measured now.
+
+    The run lies in a home of its own: it is of settings that nobody serves, and would stand on boards as an
+    offer. Raises EngineError, and RunError for a run that is invalid.
+    """
+    from paceline.cli.live import make_view
+    from paceline.cli.output import talk
+    from paceline.engines.run import running
+    from paceline.measure import driver
+    from paceline.measure.job import prepare
+    from paceline.report.model import build_report
+    from paceline.store.paths import home
+    from paceline.store.runs import open_run
+
     kept = home() / "limits"
     talk(f"starting {plan.command.shown()}")
     with running(plan, log=kept / "logs" / f"{plan.adapter.name}.log", watch=talk) as engine:

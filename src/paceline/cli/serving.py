@@ -171,6 +171,7 @@ class _Events:
         if wanted is None:
             return
         name = self._serving.served.name
+        _say("asking which protocols it speaks, to register it")
         offer = replace(_offer(wanted, self._plan, name), protocol=_protocols(self._plan))
         if not wanted.keep:
             # Before it is so: whenever this process is killed, whoever cleans up knows where to look.

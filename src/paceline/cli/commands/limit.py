@@ -140,7 +140,7 @@ def limit(  # noqa: PLR0917
     what held it back.
     """
     from paceline.cli.defaults import settings
-    from paceline.cli.limiting import measured_engine, model_facts, observed_runs, rates_of
+    from paceline.cli.limiting import engine_plan, measured_engine, model_facts, observed_runs, rates_of
     from paceline.cli.output import check_outputs
     from paceline.roofline.limit import find_limit, works
 
@@ -154,9 +154,12 @@ def limit(  # noqa: PLR0917
         kind = works(facts, kv_type)(0).kind
     except ValueError as error:
         raise ConfigError(f"--kv-type: {error}", "types are the engine's: f16, bf16, q8_0, q4_0") from None
+    runs = observed_runs(measured.run)
+    plan = engine_plan(model, speculation.draft_model, measured)
     # The machine first: it is quiet before an engine runs.
     rates = rates_of(machine, kind)
-    runs = [*observed_runs(measured.run), *measured_engine(model, speculation.draft_model, measured)]
+    if plan is not None:
+        runs += measured_engine(plan)
     _show(find_limit(facts, rates, asked, draft=draft, observed=runs), json)
     return 0
 
