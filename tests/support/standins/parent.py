@@ -27,8 +27,6 @@ def say(kind: str, text: str = "", pid: int | None = None) -> None:
 
 def main() -> None:
     how, log, grace_s, *argv = sys.argv[1:]
-    # Who starts tests in the background may have it ignored, and Python then leaves it so.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     port = int(argv[argv.index("--port") + 1])
     asked = replace(plan(), address=Address("127.0.0.1", port), command=Command(tuple(argv)))
     if how == "serve":
