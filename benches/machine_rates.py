@@ -1,7 +1,7 @@
 """This machine's rates against programs that know nothing of Paceline, in the same run and in turn.
 
 Memory: loops in C with OpenMP (`stream.c`), on arrays as large as ours. Arithmetic: a product of matrices by
-numpy's BLAS, which no more than reaches what sums of products in the nearest cache do.
+numpy's BLAS; what `paceline limit` takes for `f32` is the better of the two.
 """
 
 import json

@@ -83,3 +83,10 @@ def test_a_debug_build_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None
         machine_speed.memory_stretches("read", 1, 6 * MIB, 0.1)
     with pytest.raises(RunError, match="debug build"):
         machine_speed.arithmetic_stretches("f32", 1, 0.1)
+
+
+def test_products_of_matrices_are_repeated() -> None:
+    rates = machine_speed.product_rates(0.01)
+    assert len(rates) >= 3
+    # No processor of any kind takes longer than a tenth of a GFLOP/s.
+    assert min(rates) > 1e8

@@ -19,6 +19,7 @@ class Planted:
     shares: list[float] = field(default_factory=lambda: [1.0])
     by: dict[str, str] = field(default_factory=lambda: {"f32": "wide", "int8": "wide", "bf16": "wide"})
     memory: list[tuple[str, int, int]] = field(default_factory=list)
+    products: float = 0.9e12
 
     def memory_stretches(
         self, kernel: Kernel, threads: int, bytes_a_thread: int, seconds: float
@@ -34,6 +35,10 @@ class Planted:
         if kind not in self.by:
             return None
         return [Stretch({"f32": 1e12, "bf16": 2e12, "int8": 4e12}[kind] / 2, 0.5)]
+
+    def product_rates(self, seconds: float) -> list[float]:
+        assert seconds > 0
+        return [0.8 * self.products, self.products]
 
     def instructions(self, kind: CoreKind) -> str | None:
         return self.by.get(kind)
@@ -54,6 +59,13 @@ def test_reading_is_the_roof_and_each_kind_stands_by_itself() -> None:
     assert rates.notes == ("f32 by wide", "bf16 by wide", "int8 by wide")
     assert said == ["memory: 4 threads, arrays of 512 MiB", "arithmetic: 4 threads"]
     assert [one[0] for one in planted.memory] == ["read", "copy", "triad"]
+
+
+def test_products_of_matrices_that_are_faster_stand_for_single_precision() -> None:
+    rates = cpu_rates(CPU, lambda _: None, Planted(products=1.6e12))
+    assert rates.arithmetic_s == {"f32": 1.6e12, "bf16": 2e12, "int8": 4e12, "f16": 1.6e12}
+    assert "f32 by products of matrices (BLAS)" in rates.notes
+    assert "f32 by wide" not in rates.notes
 
 
 def test_arrays_are_sixteen_caches_of_all_threads_together() -> None:

@@ -1,5 +1,6 @@
 """What this machine's cores move and compute, by the extension: stretches of 20 ms in a row."""
 
+import time
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -53,6 +54,21 @@ def arithmetic_stretches(kind: CoreKind, threads: int, seconds: float) -> list[S
     except RuntimeError as error:
         raise RunError(f"arithmetic cannot be measured: {error}", "try again when less runs here") from None
     return None if found is None else [Stretch(rate, share) for rate, share in found]
+
+
+def product_rates(seconds: float) -> list[float]:
+    """Operations a second of products of matrices by BLAS, in single precision, all cores: one a product."""
+    import numpy as np
+
+    side = 2048
+    a = np.ones((side, side), np.float32)
+    rates: list[float] = []
+    end_s = time.perf_counter() + seconds
+    while len(rates) < 3 or time.perf_counter() < end_s:
+        began_s = time.perf_counter()
+        a @ a
+        rates.append(2.0 * side**3 / (time.perf_counter() - began_s))
+    return rates
 
 
 def instructions(kind: CoreKind) -> str | None:
