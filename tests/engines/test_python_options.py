@@ -2,7 +2,7 @@
 
 import pytest
 
-from paceline.engines.python_options import argv_of, options_of
+from paceline.engines.python_options import options_of
 from paceline.errors import ConfigError
 
 
@@ -50,8 +50,3 @@ def test_a_value_that_is_no_choice_is_refused() -> None:
 def test_parts_of_a_json_option_stay() -> None:
     spelt = options_of("vllm").spell("speculative-config.method", "mtp", strict=True)
     assert spelt == {"speculative-config.method": "mtp"}
-
-
-def test_words_of_a_command() -> None:
-    settings = {"max-num-seqs": 4, "enforce-eager": True, "seed": None, "enable-lora": False}
-    assert argv_of(settings) == ["--max-num-seqs", "4", "--enforce-eager"]

@@ -1,4 +1,4 @@
-from paceline.report.lines import Column, bullets, folded, tables, width_of, wrapped
+from paceline.report.lines import Column, aligned, bullets, folded, tables, width_of, wrapped
 
 NAMES = Column(("OFFER", ""), (("tiny", "  @ acme"), ("a-longer-name", "  @ b")))
 TTFT = Column(("TTFT", "ms"), (("200", "190-210"), ("1,200", "")))
@@ -39,3 +39,8 @@ def test_words_are_never_broken() -> None:
 
 def test_no_terminal_and_narrow_ones_have_80_columns() -> None:
     assert [width_of(columns) for columns in (None, 40, 120)] == [80, 80, 120]
+
+
+def test_columns_that_are_named_stand_to_the_left() -> None:
+    cells = [("NAME", "N", "WHY"), ("a", "10", "first"), ("longer", "2", "")]
+    assert aligned(cells, (0, 2)) == ["NAME     N  WHY", "a       10  first", "longer   2"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paceline.engines.engine import Value
+from paceline.engines.machine import look
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.planning import plan_launch
 from paceline.errors import ConfigError
@@ -16,6 +17,8 @@ from paceline.tuning.start import TuneAsked, new_tuning, space
 from paceline.workloads.spec import WorkloadSpec
 from tests.engines.test_llama_cpp_options import HELP
 from tests.support.models import write_gguf
+
+HERE = look()
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def plan(asked: TuneAsked, tmp_path: Path) -> LaunchPlan:
 
 
 def options(plan: LaunchPlan, fixed: dict[str, Any], varied: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    return {one.option: one.values for one in space(plan, "fast", fixed, varied)}
+    return {one.option: one.values for one in space(plan, "fast", fixed, varied, HERE)}
 
 
 def test_what_is_fixed_is_not_turned(plan: LaunchPlan) -> None:
@@ -91,8 +94,10 @@ def test_what_the_user_varies_takes_the_place_of_the_engines_list(plan: LaunchPl
 
 def test_what_the_user_varies_means_nothing_where_the_engines_own_did_not(plan: LaunchPlan) -> None:
     varied: dict[str, list[Value]] = {"spec-ngram-mod-n-match": [6, 10]}
-    only_with = {one.option: one.only_with for one in space(plan, "fast", {}, varied)}
+    only_with = {one.option: one.only_with for one in space(plan, "fast", {}, varied, HERE)}
     assert only_with["spec-ngram-mod-n-match"] == ("spec-type", ("ngram-mod",))
     # Who fixes another kind of drafts and varies this one all the same gets what was asked for.
-    fixed = {one.option: one.only_with for one in space(plan, "fast", {"spec-type": "draft-simple"}, varied)}
+    fixed = {
+        one.option: one.only_with for one in space(plan, "fast", {"spec-type": "draft-simple"}, varied, HERE)
+    }
     assert fixed["spec-ngram-mod-n-match"] is None

@@ -2,6 +2,14 @@
 
 from pathlib import Path
 
+from paceline.engines.command_line import (
+    IS_THE_ADDRESS,
+    IS_THE_MODEL,
+    IS_THE_NAME,
+    address_argv,
+    argv_of,
+    refuse,
+)
 from paceline.engines.engine import (
     Address,
     Command,
@@ -23,17 +31,14 @@ from paceline.engines.space import Choice
 from paceline.errors import ConfigError
 from paceline.weights.model import ModelFacts
 
-_MODEL = "the model is the command's own argument"
-_ADDRESS = "use --host and --port of the command"
-_NAME = "use --name of the command"
 _KEY = "a command shows in lists of processes: set {} in the environment, which the server reads itself"
 _WHOLE_URL = "Paceline would not find the server there: leave it to a gateway"
 _NO_SERVING = "with it the program serves no model"
 # Options that are not the user's to set, by every name, and what to do instead.
 _REFUSED = {
-    **dict.fromkeys(("model", "model-url", "docker-repo", "hf-repo", "hf-file"), _MODEL),
-    **dict.fromkeys(("host", "port", "reuse-port"), _ADDRESS),
-    "alias": _NAME,
+    **dict.fromkeys(("model", "model-url", "docker-repo", "hf-repo", "hf-file"), IS_THE_MODEL),
+    **dict.fromkeys(("host", "port", "reuse-port"), IS_THE_ADDRESS),
+    "alias": IS_THE_NAME,
     "api-key": _KEY.format("LLAMA_API_KEY"),
     "api-key-file": _KEY.format("LLAMA_API_KEY"),
     "hf-token": _KEY.format("HF_TOKEN"),
@@ -75,7 +80,7 @@ class LlamaCpp:
         for given, value in settings.items():
             name = given.lstrip("-")
             found = options.find(name) if options else None
-            _refuse(name, found.names if found else ())
+            refuse(name, _REFUSED, also=found.names if found else ())
             if options is None:
                 own[name] = value
             elif found is None or found.removed:
@@ -118,29 +123,17 @@ class LlamaCpp:
             "--alias",
             served_name,
         ]
-        argv += ["--host", address.host or "0.0.0.0", "--port", str(address.port)]
-        for name, value in settings.items():
+        argv += address_argv(address)
+        for name in settings:
             found = options.find(name) if options else None
-            _refuse(name, found.names if found else ())
+            refuse(name, _REFUSED, also=found.names if found else ())
             if options is not None and name not in options:
                 raise _unknown(name, options)
-            if value is None or value is False:
-                continue
-            argv.append(f"--{name}")
-            if value is not True:
-                argv.append(str(value))
-        return Command(tuple(argv), installed.environment)
+        return Command((*argv, *argv_of(settings)), installed.environment)
 
     def failure(self, log_tail: str, exit_code: int | None) -> Failure | None:
         """What the end of the log tells; None: nothing that is known."""
         return read_failure(log_tail, exit_code)
-
-
-def _refuse(name: str, names: tuple[str, ...]) -> None:
-    for one in (name, *names):
-        hint = _REFUSED.get(one)
-        if hint is not None:
-            raise ConfigError(f"the setting {name} is not yours to set", hint)
 
 
 def _unknown(name: str, options: Options) -> ConfigError:

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Literal
 
 from paceline.config import choice_hint
-from paceline.engines.engine import Settings, Value
+from paceline.engines.engine import Value
 from paceline.errors import ConfigError
 
 Kind = Literal["flag", "switch", "value", "optional", "values"]
@@ -102,15 +102,3 @@ def options_of(engine: str) -> Options:
         )
         by_name.update(dict.fromkeys((*option.names, *option.off), option))
     return Options(program, rest.partition(":")[0], by_name)
-
-
-def argv_of(settings: Settings) -> list[str]:
-    """Settings as words of a command; what is None or False is left out."""
-    argv: list[str] = []
-    for name, value in settings.items():
-        if value is None or value is False:
-            continue
-        argv.append(f"--{name}")
-        if value is not True:
-            argv.append(str(value))
-    return argv

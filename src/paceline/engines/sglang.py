@@ -2,6 +2,14 @@
 
 from pathlib import Path
 
+from paceline.engines.command_line import (
+    IS_THE_ADDRESS,
+    IS_THE_MODEL,
+    IS_THE_NAME,
+    address_argv,
+    argv_of,
+    refuse,
+)
 from paceline.engines.engine import (
     Address,
     Command,
@@ -15,27 +23,24 @@ from paceline.engines.engine import (
 )
 from paceline.engines.machine import Machine
 from paceline.engines.python_failure import read_failure
-from paceline.engines.python_options import argv_of, options_of
+from paceline.engines.python_options import options_of
 from paceline.engines.python_package import Package, find_program
 from paceline.engines.sglang_failure import KNOWN, MEMORY_HINT
 from paceline.engines.sglang_tiers import search_space, spell_speculation, tier_settings
 from paceline.engines.space import Choice
-from paceline.errors import ConfigError
 from paceline.weights.model import ModelFacts
 
 PACKAGE = Package("sglang", "sglang", ("sglang",), "sglang.launch_server")
 # Asked for `/health`, SGLang has a token generated and waits a second for it: a load on what is measured.
 # With this it only says whether the start is over. It stands in the command, so that that can be copied.
 _HEALTH = ("env", "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION=false")
-_MODEL = "the model is the command's own argument"
-_ADDRESS = "use --host and --port of the command"
 _KEY = "a command shows in lists of processes, and SGLang takes keys in no other way: leave keys to a gateway"
 _OTHER = "Paceline would not find the server there: leave it to a gateway"
 _MACHINES = "engines over several machines are started by their own tools: give `paceline measure` the URL"
 _REFUSED = {
-    **dict.fromkeys(("model-path", "model", "config"), _MODEL),
-    **dict.fromkeys(("host", "port"), _ADDRESS),
-    "served-model-name": "use --name of the command",
+    **dict.fromkeys(("model-path", "model", "config"), IS_THE_MODEL),
+    **dict.fromkeys(("host", "port"), IS_THE_ADDRESS),
+    "served-model-name": IS_THE_NAME,
     **dict.fromkeys(("api-key", "admin-api-key"), _KEY),
     **dict.fromkeys(
         ("ssl-keyfile", "ssl-certfile", "fastapi-root-path", "smg-grpc-mode", "grpc-mode"), _OTHER
@@ -76,7 +81,7 @@ class SgLang:
         own: dict[str, Value] = {}
         for given, value in settings.items():
             name = given.lstrip("-")
-            _refuse(name)
+            refuse(name, _REFUSED)
             own.update(options.spell(name, value, strict=installed.version == options.release))
         return spell_speculation(own)
 
@@ -99,18 +104,12 @@ class SgLang:
     ) -> Command:
         """`sglang serve --model-path MODEL --host ... --port ... --served-model-name ...`, then settings."""
         for name in settings:
-            _refuse(name)
+            refuse(name, _REFUSED)
         argv = [*installed.argv, "--model-path", model]
-        argv += ["--host", address.host or "0.0.0.0", "--port", str(address.port)]
+        argv += address_argv(address)
         argv += ["--served-model-name", served_name, *argv_of(settings)]
         return Command(tuple(argv), installed.environment)
 
     def failure(self, log_tail: str, exit_code: int | None) -> Failure | None:
         """What the end of the log tells; None: nothing that is known."""
         return read_failure(log_tail, exit_code, KNOWN, MEMORY_HINT)
-
-
-def _refuse(name: str) -> None:
-    hint = _REFUSED.get(name)
-    if hint is not None:
-        raise ConfigError(f"the setting {name} is not yours to set", hint)

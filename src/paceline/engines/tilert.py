@@ -14,6 +14,7 @@ from pathlib import Path
 
 from paceline.config import closest
 from paceline.engines.binary import unusable
+from paceline.engines.command_line import IS_THE_ADDRESS, IS_THE_MODEL, address_argv, argv_of, refuse
 from paceline.engines.engine import (
     Address,
     Command,
@@ -44,8 +45,8 @@ OPTIONS = (
 )
 _QUEUE_S = {"standard": 60, "fast": 10, "ultra": 0}
 _REFUSED = {
-    "model-path": "the model is the command's own argument",
-    **dict.fromkeys(("host", "port"), "use --host and --port of the command"),
+    "model-path": IS_THE_MODEL,
+    **dict.fromkeys(("host", "port"), IS_THE_ADDRESS),
     "help": "with it nothing is served",
 }
 # By what a model's configuration calls itself: the router's name of the family.
@@ -114,7 +115,7 @@ class TileRt:
         own: dict[str, Value] = {}
         for given, value in settings.items():
             name = given.lstrip("-")
-            _refuse(name)
+            refuse(name, _REFUSED)
             if installed.version == RELEASE and name not in OPTIONS:
                 near = closest(name, list(OPTIONS))
                 raise ConfigError(
@@ -159,16 +160,13 @@ class TileRt:
         missing = [name for name in (PREFILL, DECODE) if not settings.get(name)]
         if missing:
             raise ConfigError(f"TileRT's router needs its nodes: {' and '.join(missing)} not set", _NODES)
-        argv = [*installed.argv, "--model-path", model]
-        argv += ["--host", address.host or "0.0.0.0", "--port", str(address.port)]
+        for name in settings:
+            refuse(name, _REFUSED)
+        argv = [*installed.argv, "--model-path", model, *address_argv(address)]
         for name, value in settings.items():
-            _refuse(name)
-            if value is None or value is False:
-                continue
-            argv.append(f"--{name}")
-            if value is not True:
-                # Several decode nodes stand beside each other.
-                argv += str(value).replace(",", " ").split() if name == DECODE else [str(value)]
+            words = argv_of({name: value})
+            # Several decode nodes stand beside each other.
+            argv += words if name != DECODE else " ".join(words).replace(",", " ").split()
         return Command(tuple(argv), installed.environment)
 
     def failure(self, log_tail: str, exit_code: int | None) -> Failure | None:
@@ -215,9 +213,3 @@ def _family(model: ModelFacts | None) -> str | None:
         f"TileRT does not serve {model.name} ({model.architecture}): it serves DeepSeek-V3.2 and GLM-5 only",
         "serve it with --engine vllm or --engine sglang",
     )
-
-
-def _refuse(name: str) -> None:
-    hint = _REFUSED.get(name)
-    if hint is not None:
-        raise ConfigError(f"the setting {name} is not yours to set", hint)

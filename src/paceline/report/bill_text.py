@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from paceline.catalogue.price import PriceUnknown
 from paceline.report.board_words import figure_words, full_name, interval_words, missing_words
-from paceline.report.lines import WIDTH, folded
+from paceline.report.lines import WIDTH, aligned, folded
 from paceline.report.words import printable, shorten
 from paceline.units import format_number, format_percentage
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from paceline.advisor.figures import Figure
 
 _LONGEST_NAME = 34
-_GAP = "  "
 _USD = "usd_per_job"
 PARTS = {
     "input": "prompt",
@@ -69,13 +68,7 @@ def _table(rows: Sequence["BilledOffer"]) -> list[str]:
             ]
         )
     kept = [place for place in range(len(cells[0])) if any(row[place] not in ("", "-") for row in cells[1:])]
-    wide = {place: max(len(row[place]) for row in cells) for place in kept}
-    lines = []
-    for line in cells:
-        left, *right = kept
-        texts = [line[left].ljust(wide[left]), *(line[place].rjust(wide[place]) for place in right)]
-        lines.append(_GAP.join(texts).rstrip())
-    return lines
+    return aligned([[row[place] for place in kept] for row in cells], (0,))
 
 
 def _money(figure: "Figure | None") -> str:

@@ -17,7 +17,7 @@ from paceline.report.limit_words import (
     tokens_words,
     what_to_do,
 )
-from paceline.report.lines import folded, wrapped
+from paceline.report.lines import aligned, folded, wrapped
 from paceline.report.words import median_interval, printable
 from paceline.units import format_bytes, format_number, format_percentage
 from paceline.weights.work import NumberKind
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from paceline.roofline.reached import Reached
     from paceline.roofline.roof import Roof
     from paceline.weights.model import ModelFacts
-
-_GAP = "  "
 
 
 def limit_text(limit: "Limit") -> str:
@@ -227,16 +225,7 @@ def _run(one: "Reached", limit: "Limit") -> list[str]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Numbers to the right, words (the column LIMITED BY) to the left."""
-    cells = [list(head), *(list(row) for row in rows)]
-    wide = [max(len(row[place]) for row in cells) for place in range(len(head))]
-    words = head.index("LIMITED BY")
-    return [
-        _GAP.join(
-            cell.ljust(wide[place]) if place == words else cell.rjust(wide[place])
-            for place, cell in enumerate(row)
-        ).rstrip()
-        for row in cells
-    ]
+    return aligned([head, *rows], (head.index("LIMITED BY"),))
 
 
 def _rate(tok_s: float) -> str:

@@ -1,7 +1,7 @@
 """Plain text for a terminal: sentences in lines of so many columns, and tables whose cells have two lines."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 WIDTH = 80
@@ -52,6 +52,18 @@ def _lines(columns: Sequence[Column]) -> list[str]:
                 ]
                 lines.append(_GAP.join(cells).rstrip())
     return lines
+
+
+def aligned(cells: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Rows under each other, the columns of these places to the left, the others to the right."""
+    wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    return [
+        _GAP.join(
+            text.ljust(wide[place]) if place in left else text.rjust(wide[place])
+            for place, text in enumerate(row)
+        ).rstrip()
+        for row in cells
+    ]
 
 
 def wrapped(texts: Sequence[str], width: int = WIDTH) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paceline.engines.engine import in_command
-from paceline.report.lines import folded
+from paceline.report.lines import aligned, folded
 from paceline.report.sameness_words import sameness_words
 from paceline.report.words import printable, shorten
 from paceline.units import format_duration_ns, format_number
@@ -58,7 +58,7 @@ def tunings_text(tunings: Sequence["Tuning"], unreadable: Sequence[str]) -> str:
             ]
         )
     cells += [[name, "unreadable", *[""] * 5] for name in unreadable]
-    return "\n".join(_table(cells, left=6))
+    return "\n".join(aligned(cells, range(6)))
 
 
 def _times(ratio: float | None) -> str:
@@ -168,7 +168,7 @@ def _levels(tuning: "Tuning") -> str:
 
 def _settings(tuning: "Tuning") -> list[str]:
     cells = setting_cells(tuning)
-    return _table([("SETTING", "DEFAULTS", "TUNED"), *cells], left=3) if cells else []
+    return aligned([("SETTING", "DEFAULTS", "TUNED"), *cells], range(3)) if cells else []
 
 
 def setting_cells(tuning: "Tuning") -> list[tuple[str, str, str]]:
@@ -200,7 +200,7 @@ def _curves(tuning: "Tuning") -> list[str]:
     if not cells:
         return []
     head = ["STREAMS", "SETTINGS", "TOK/S", "TOK/S A STREAM", "TTFT P50 MS", "ITL P50 MS"]
-    return ["Throughput against interactivity", *_table([head, *cells], left=2)]
+    return ["Throughput against interactivity", *aligned([head, *cells], range(2))]
 
 
 def curve_cells(tuning: "Tuning") -> list[list[str]]:
@@ -266,18 +266,6 @@ def _end(tuning: "Tuning") -> list[str]:
     return []
 
 
-def _table(cells: Sequence[Sequence[str]], *, left: int) -> list[str]:
-    """Columns under each other, the first `left` to the left, the others to the right."""
-    wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
-    return [
-        _GAP.join(
-            text.ljust(wide[place]) if place < left else text.rjust(wide[place])
-            for place, text in enumerate(row)
-        ).rstrip()
-        for row in cells
-    ]
-
-
 def metric_words(goal: "Goal") -> str:
     """With its unit, where the metric's name does not end in it."""
     return goal.metric if goal.one_stream else f"{goal.metric}, {goal.unit}"
@@ -285,7 +273,7 @@ def metric_words(goal: "Goal") -> str:
 
 def _with_last_folded(cells: Sequence[Sequence[str]]) -> list[str]:
     """A table whose last column is long: its text goes on below itself."""
-    front = _table([row[:-1] for row in cells], left=0)
+    front = aligned([row[:-1] for row in cells], ())
     width = max(len(line) for line in front) + len(_GAP)
     lines = []
     for line, row in zip(front, cells, strict=True):

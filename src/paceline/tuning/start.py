@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paceline.config import validate
 from paceline.engines.engine import Settings, Tier, Value, in_command
-from paceline.engines.machine import look
+from paceline.engines.machine import Machine, look
 from paceline.engines.plan import Asked, LaunchPlan
 from paceline.engines.planning import plan_launch
 from paceline.engines.space import Choice
@@ -57,7 +57,8 @@ def new_tuning(asked: TuneAsked, home: Path | None = None) -> Tuning:
     bare = Asked(
         asked.model, asked.engine, tier, binary=asked.binary, settings=dict(asked.fixed or {}), bare=True
     )
-    plan = plan_launch(bare, home=home)
+    here = look()
+    plan = plan_launch(bare, home=home, machine=here)
     if plan.facts is None:
         raise ConfigError(
             f"{asked.model} is a name, and a tuning is kept for files: there are none of it here",
@@ -66,7 +67,7 @@ def new_tuning(asked: TuneAsked, home: Path | None = None) -> Tuning:
     # What the binary calls an option is what is kept: the user may have written another of its names.
     fixed = dict(plan.settings)
     varied = _spelt(plan, asked.varied or {})
-    choices = space(plan, tier, fixed, varied)
+    choices = space(plan, tier, fixed, varied, here)
     if not choices:
         raise ConfigError(
             "there is nothing to vary", "name an option and its values: --vary ubatch-size=128,512"
@@ -108,17 +109,20 @@ def tuner(journal: Journal, watch: Watch, home: Path | None = None) -> Tuner:
     bare = Asked(
         tuning.model, tuning.engine, tuning.tier, binary=binary, settings=dict(tuning.fixed), bare=True
     )
-    plan = plan_launch(bare, home=home)
+    here = look()
+    plan = plan_launch(bare, home=home, machine=here)
     _check_same(tuning, plan)
     standard: Tier = "standard"
     beside = (
         plan
         if tuning.tier == standard
         else plan_launch(
-            Asked(tuning.model, tuning.engine, standard, binary=binary, use_profile=False), home=home
+            Asked(tuning.model, tuning.engine, standard, binary=binary, use_profile=False),
+            home=home,
+            machine=here,
         )
     )
-    preset = plan.adapter.tier(tuning.tier, plan.facts, look(), plan.installed).values
+    preset = plan.adapter.tier(tuning.tier, plan.facts, here, plan.installed).values
     preset = {name: value for name, value in preset.items() if name not in tuning.fixed}
     workload = WorkloadSpec.parse(tuning.asked["workload"], f"the workload of tuning {tuning.id}")
     jobs = job_source(workload)
@@ -142,7 +146,7 @@ def tuner(journal: Journal, watch: Watch, home: Path | None = None) -> Tuner:
         journal=journal,
         bench=bench,
         goal=goal,
-        choices=space(plan, tuning.tier, tuning.fixed, tuning.varied),
+        choices=space(plan, tuning.tier, tuning.fixed, tuning.varied, here),
         first=({}, preset),
         standard=beside,
         watch=watch,
@@ -151,7 +155,7 @@ def tuner(journal: Journal, watch: Watch, home: Path | None = None) -> Tuner:
 
 
 def space(
-    plan: LaunchPlan, tier: Tier, fixed: Settings, varied: dict[str, list[Value]]
+    plan: LaunchPlan, tier: Tier, fixed: Settings, varied: dict[str, list[Value]], machine: Machine
 ) -> tuple[Choice, ...]:
     """What is turned: the engine's choices for a tier, without what is fixed, and with what the user varies.
 
@@ -160,7 +164,7 @@ def space(
     for name in varied:
         if name in fixed:
             raise ConfigError(f"{name} is both fixed and varied", f"leave out --fix {name} or --vary {name}")
-    own = plan.adapter.space(tier, plan.facts, look(), plan.installed)
+    own = plan.adapter.space(tier, plan.facts, machine, plan.installed)
     # A choice that only means something with another that is fixed elsewhere is out of play.
     known = {choice.option for choice in own} | set(fixed) | set(varied)
     there = [choice for choice in own if choice.only_with is None or _in_play(choice, fixed, known)]
